@@ -1,0 +1,265 @@
+"""Reading `robot.yaml`: every value checked, every mistake answered with one sentence."""
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from surefoot.errors import RobotError, nearest
+from surefoot.files import canonical_json, is_number, read_yaml, sha256
+from surefoot.robot.contract import Contract, parse_observation
+from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
+from surefoot.robot.values import match, per_name
+
+REQUIRED = ("name", "model", "base", "feet", "joints", "pose_rad", "kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "velocity_limit_rad_s", "action_scale_rad", "observation", "control_hz")
+OPTIONAL = ("imu", "physics_hz", "base_height_m", "action_clip", "command_range", "symmetry", "notes")
+COMMANDS = {"vx_m_s": (-1.0, 1.0), "vy_m_s": (-0.5, 0.5), "wz_rad_s": (-1.0, 1.0)}
+DEFAULT_PHYSICS_HZ = 500.0
+DEFAULT_ACTION_CLIP = 100.0
+FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Left-right symmetry: joint i of the mirrored robot is `sign[i]` times joint `index[i]`."""
+
+    index: tuple[int, ...]
+    sign: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Robot:
+    """One frozen description of a robot; everything that touches a robot reads it from here."""
+
+    contract: Contract
+    path: Path  # the robot.yaml
+    model_path: Path
+    base: str  # the body with the free joint
+    imu: str | None  # a site on the base; None stands for the base frame itself
+    feet: tuple[str, ...]  # names of geoms, or of bodies whose shapes are feet
+    physics_hz: float
+    base_height_m: float  # of the base's origin, standing in the default pose
+    mirror: Mirror | None
+    mass_kg: float
+    passive_joints: tuple[str, ...]  # joints of the model that the policy does not drive
+    hash: str  # of the contract, the other fields and the bytes of the model
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.contract.robot
+
+    def substeps(self, physics_hz: float | None = None) -> int:
+        """Physics steps in one control period."""
+        hz = self.physics_hz if physics_hz is None else physics_hz
+        steps = round(hz / self.contract.control_hz)
+        if steps < 1 or abs(steps * self.contract.control_hz - hz) > 1e-9 * hz:
+            raise RobotError(f"physics_hz {hz:g} is not a multiple of control_hz {self.contract.control_hz:g}; use for example {max(steps, 1) * self.contract.control_hz:g}")
+        return steps
+
+    def spec(self) -> mujoco.MjSpec:
+        """A fresh MuJoCo spec of the robot alone, to build a scene on."""
+        return bare_spec(self.model_path)
+
+
+def find_robot(name_or_path: str | Path) -> Path:
+    """The robot.yaml for a shipped robot's name, a folder, or a file."""
+    path = Path(name_or_path).expanduser()
+    if path.is_dir() and (path / "robot.yaml").is_file():
+        return path / "robot.yaml"
+    if path.is_file():
+        if path.suffix in (".xml", ".urdf", ".mjcf"):
+            raise RobotError(f"{path} is a model, not a robot.yaml; 'surefoot robot new {path}' writes one beside it")
+        return path
+    shipped = {folder.name: folder for folder in shipped_robots()}
+    if str(name_or_path) in shipped:
+        return shipped[str(name_or_path)] / "robot.yaml"
+    if path.is_dir():
+        raise RobotError(f"the folder {path} has no robot.yaml; 'surefoot robot new MODEL' writes one")
+    raise RobotError(f"no robot {str(name_or_path)!r}: give a shipped name ({', '.join(shipped)}), or the path of a robot.yaml")
+
+
+def shipped_robots() -> list[Path]:
+    """The folders of the robots that come with the package."""
+    root = Path(str(resources.files("surefoot"))) / "robots"
+    return sorted(file.parent for file in root.glob("*/robot.yaml"))
+
+
+def load_robot(name_or_path: str | Path) -> Robot:
+    """Read, resolve and check a robot."""
+    path = find_robot(name_or_path)
+    content = read_yaml(path, RobotError)
+    known = REQUIRED + OPTIONAL
+    for key in content:
+        if key not in known:
+            raise RobotError(f"{path}: unknown key {key!r}{nearest(str(key), known)}")
+    for key in REQUIRED:
+        if key not in content:
+            raise RobotError(f"{path}: the key {key!r} is missing")
+    for key in ("name", "model", "base"):
+        if not isinstance(content[key], str) or not content[key]:
+            raise RobotError(f"{path}: {key} is {content[key]!r}; it must be a name")
+    model_path = path.parent / content["model"]
+    model = compile_spec(bare_spec(model_path), model_path)
+    joints = _joints(content["joints"], model, path)
+    contract = _contract(content, joints, model, path)
+    base = _base(content["base"], model, path)
+    feet = _feet(content["feet"], model, path)
+    imu = _imu(content.get("imu"), base, model, path)
+    mirror = _mirror(content["symmetry"], joints, path) if content.get("symmetry") else None
+    physics_hz = _positive(content.get("physics_hz", DEFAULT_PHYSICS_HZ), "physics_hz", path)
+    height = content.get("base_height_m")
+    height = standing_height(model, contract, feet, base) if height is None else _positive(height, "base_height_m", path)
+    driven = {model.joint(name).id for name in joints}
+    passive = tuple(
+        model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE
+    )
+    identity = {"contract": contract.hash, "base": base, "imu": imu, "feet": feet, "physics_hz": physics_hz, "base_height_m": height}
+    robot = Robot(
+        contract=contract, path=path, model_path=model_path, base=base, imu=imu, feet=feet, physics_hz=physics_hz, base_height_m=height,
+        mirror=mirror, mass_kg=float(model.body_mass.sum()), passive_joints=passive,
+        hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
+    )  # fmt: skip
+    robot.substeps()
+    return robot
+
+
+def foot_geoms(model: mujoco.MjModel, foot: str) -> list[int]:
+    """Ids of the colliding geoms of a foot, which is named by a geom or by a body."""
+    geom = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, foot)
+    if geom >= 0:
+        return [geom]
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, foot)
+    return [g for g in range(model.ngeom) if model.geom_bodyid[g] == body and (model.geom_contype[g] or model.geom_conaffinity[g])]
+
+
+def joint_addresses(model: mujoco.MjModel, joints: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the joints in qpos and in qvel, in policy order."""
+    ids = [model.joint(name).id for name in joints]
+    return model.jnt_qposadr[ids].copy(), model.jnt_dofadr[ids].copy()
+
+
+def standing_height(model: mujoco.MjModel, contract: Contract, feet: tuple[str, ...], base: str) -> float:
+    """Height of the base's origin at which the lowest foot of the upright default pose touches the floor, m."""
+    data = mujoco.MjData(model)
+    qpos, _ = joint_addresses(model, contract.joints)
+    data.qpos[qpos] = contract.pose_rad
+    free = model.body(base).jntadr[0]
+    start = model.jnt_qposadr[free]
+    data.qpos[start : start + 7] = (0, 0, 0, 1, 0, 0, 0)
+    mujoco.mj_kinematics(model, data)
+    return -min(lowest_point(model, data, geom) for foot in feet for geom in foot_geoms(model, foot))
+
+
+def _joints(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+        raise RobotError(f"{path}: joints must be a list of joint names in policy order")
+    hinges = [model.joint(j).name for j in range(model.njnt) if model.jnt_type[j] in ONE_AXIS]
+    for name in value:
+        if value.count(name) > 1:
+            raise RobotError(f"{path}: joints names {name!r} twice; each joint has one place in the policy's order")
+        if name not in hinges:
+            raise RobotError(f"{path}: the model has no hinge or slide joint {name!r}{nearest(name, hinges)}")
+    return tuple(value)
+
+
+def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.MjModel, path: Path) -> Contract:
+    def values(key: str, minimum: float | None) -> tuple[float, ...]:
+        resolved = per_name(content[key], joints, f"{path}: {key}", RobotError)
+        for joint, number in zip(joints, resolved, strict=True):
+            if minimum is not None and (number < minimum or (minimum == 0 and key != "kd_nms_per_rad" and number == 0)):
+                raise RobotError(f"{path}: {key} of {joint} is {number:g}; it must be {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}")
+        return resolved
+
+    limits = tuple(_range(model, joint, path) for joint in joints)
+    pose = values("pose_rad", None)
+    for joint, angle, (low, high) in zip(joints, pose, limits, strict=True):
+        if not low <= angle <= high:
+            raise RobotError(f"{path}: pose_rad of {joint} is {angle:g}, outside the model's range {low:g} to {high:g}; wrong sign, or degrees instead of radians?")
+    return Contract(
+        robot=content["name"], joints=joints, pose_rad=pose,
+        kp_nm_per_rad=values("kp_nm_per_rad", 0), kd_nms_per_rad=values("kd_nms_per_rad", 0),
+        torque_limit_nm=values("torque_limit_nm", 0), velocity_limit_rad_s=values("velocity_limit_rad_s", 0),
+        position_limit_rad=limits, action_scale_rad=values("action_scale_rad", 0),
+        action_clip=_positive(content.get("action_clip", DEFAULT_ACTION_CLIP), "action_clip", path),
+        observation=parse_observation(content["observation"], f"{path}: observation", RobotError),
+        control_hz=_positive(content["control_hz"], "control_hz", path),
+        command_range=_command_range(content.get("command_range", {}), path),
+    )  # fmt: skip
+
+
+def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]:
+    low, high = (float(v) for v in model.joint(joint).range)
+    if not model.jnt_limited[model.joint(joint).id]:
+        return (-np.pi * 2, np.pi * 2)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; limits must be finite numbers")
+    return (low, high)
+
+
+def _command_range(value: Any, path: Path) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
+    if not isinstance(value, dict):
+        raise RobotError(f"{path}: command_range must give {', '.join(COMMANDS)}, each as [lowest, highest]")
+    resolved = dict(COMMANDS)
+    for key, limits in value.items():
+        if key not in COMMANDS:
+            raise RobotError(f"{path}: unknown key {key!r} in command_range{nearest(str(key), COMMANDS)}")
+        if not isinstance(limits, list) or len(limits) != 2 or not all(is_number(v) for v in limits) or limits[0] > limits[1]:
+            raise RobotError(f"{path}: {key} of command_range is {limits!r}; it must be [lowest, highest]")
+        resolved[key] = (float(limits[0]), float(limits[1]))
+    return resolved["vx_m_s"], resolved["vy_m_s"], resolved["wz_rad_s"]
+
+
+def _base(name: str, model: mujoco.MjModel, path: Path) -> str:
+    free = [model.body(model.jnt_bodyid[j]).name for j in range(model.njnt) if model.jnt_type[j] == FREE]
+    if name not in free:
+        if not free:
+            raise RobotError(f"{path}: no body of the model has a free joint; add <freejoint/> to the base body {name!r}")
+        raise RobotError(f"{path}: the base {name!r} is not a body with a free joint; the model has {', '.join(free)}")
+    return name
+
+
+def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+        raise RobotError(f"{path}: feet must be a list of geom or body names")
+    known = [model.geom(g).name for g in range(model.ngeom) if model.geom(g).name] + [model.body(b).name for b in range(1, model.nbody)]
+    for name in value:
+        if name not in known:
+            raise RobotError(f"{path}: the model has no geom or body {name!r} for a foot{nearest(name, known)}")
+        if not foot_geoms(model, name):
+            raise RobotError(f"{path}: the foot {name!r} has no shape that collides; name a geom with contype or conaffinity")
+    return tuple(value)
+
+
+def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None:
+    if value is None:
+        return None
+    sites = [model.site(s).name for s in range(model.nsite) if model.body(model.site_bodyid[s]).name == base]
+    if value not in sites:
+        raise RobotError(f"{path}: imu {value!r} is not a site on the base {base!r}{nearest(str(value), sites) if sites else ''}; leave it out to use the base frame")
+    return str(value)
+
+
+def _mirror(value: Any, joints: tuple[str, ...], path: Path) -> Mirror:
+    what = f"{path}: symmetry"
+    if not isinstance(value, dict) or set(value) - {"swap", "flip"} or not isinstance(value.get("swap"), dict) or not isinstance(value.get("flip", []), list):
+        raise RobotError(f"{what} must give 'swap' (left prefix: right prefix) and 'flip' (patterns of joints whose sign turns)")
+    index = list(range(len(joints)))
+    for left, right in value["swap"].items():
+        for name in match(f"{left}*", joints, f"{what} swap", RobotError):
+            other = f"{right}{name[len(str(left)) :]}"
+            if other not in joints:
+                raise RobotError(f"{what}: {name} has no partner {other!r}")
+            index[joints.index(name)], index[joints.index(other)] = joints.index(other), joints.index(name)
+    flipped = {name for pattern in value.get("flip", []) for name in match(str(pattern), joints, f"{what} flip", RobotError)}
+    return Mirror(tuple(index), tuple(-1.0 if name in flipped else 1.0 for name in joints))
+
+
+def _positive(value: Any, key: str, path: Path) -> float:
+    if not is_number(value) or value <= 0:
+        raise RobotError(f"{path}: {key} is {value!r}; it must be a number above 0")
+    return float(value)

@@ -1,0 +1,138 @@
+"""A user's MJCF or URDF as a MuJoCo spec that is ready for a scene: floating base, no actuators, no floor.
+
+Actuators are taken out because gains, limits and delays belong to `robot.yaml`: one place, read by all.
+"""
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from surefoot.errors import RobotError
+from surefoot.files import sha256
+
+ASSET_TAGS = {"mesh", "hfield", "texture", "skin", "include", "model"}
+
+
+def load_spec(path: Path) -> mujoco.MjSpec:
+    """Parse a model file; a URDF gets a free base and the integrator that suits stiff joints."""
+    if not path.is_file():
+        raise RobotError(f"the model {path} does not exist; 'model:' in robot.yaml is relative to the folder of robot.yaml")
+    try:
+        spec = mujoco.MjSpec.from_file(str(path))
+    except (ValueError, RuntimeError) as reason:
+        raise RobotError(_explain(str(reason), path)) from None
+    if path.suffix == ".urdf":
+        for mesh in spec.meshes:
+            mesh.file = _without_package(mesh.file, path.parent)
+        root = spec.worldbody.first_body()
+        if root is not None and not any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in root.joints):
+            root.add_freejoint()
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    return spec
+
+
+def bare_spec(path: Path) -> mujoco.MjSpec:
+    """The robot alone: without actuators, sensors, keyframes, and the planes of a demonstration scene."""
+    spec = load_spec(path)
+    for element in [*spec.actuators, *spec.sensors, *spec.keys]:
+        spec.delete(element)
+    for geom in list(spec.worldbody.geoms):
+        if geom.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD):
+            spec.delete(geom)
+    for joint in spec.joints:
+        joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE  # the contract's torque limit governs
+    return spec
+
+
+def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
+    """Compile, with MuJoCo's complaint turned into a sentence."""
+    try:
+        return spec.compile()
+    except (ValueError, RuntimeError) as reason:
+        raise RobotError(_explain(str(reason), path)) from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """The model file and every file that it names (includes, meshes, textures), each once, sorted."""
+    seen: set[Path] = set()
+    queue = [path.resolve()]
+    root = path.resolve().parent
+    while queue:
+        file = queue.pop()
+        if file in seen or not file.is_file():
+            continue
+        seen.add(file)
+        if file.suffix not in (".xml", ".mjcf", ".urdf"):
+            continue
+        try:
+            tree = ElementTree.parse(file)
+        except ElementTree.ParseError:
+            continue
+        folders = [root, file.parent]
+        for compiler in tree.iter("compiler"):
+            folders += [root / folder for key in ("meshdir", "texturedir", "assetdir") if (folder := compiler.get(key))]
+        for element in tree.iter():
+            name = element.get("file") or element.get("filename")
+            if name and element.tag in ASSET_TAGS:
+                name = _without_package(name, root)
+                queue += [(folder / name).resolve() for folder in folders if (folder / name).is_file()][:1]
+    return sorted(seen)
+
+
+def content_hash(path: Path) -> str:
+    """Hash of the bytes of the model and all its files, independent of where they lie and of MuJoCo's version."""
+    return sha256(*(file.read_bytes() for file in files_of(path)))
+
+
+def lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
+    """Height of the lowest point of a geom above the world's origin, m; kinematics must be current."""
+    centre = data.geom_xpos[geom]
+    down = data.geom_xmat[geom].reshape(3, 3)[2]  # world z in the geom's own axes
+    size = model.geom_size[geom]
+    kind = mujoco.mjtGeom(model.geom_type[geom])
+    if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
+        reach = size[0]
+    elif kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+        reach = size[0] + abs(down[2]) * size[1]
+    elif kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+        reach = size[0] * math.hypot(down[0], down[1]) + abs(down[2]) * size[1]
+    elif kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+        reach = float(np.linalg.norm(down * size))
+    elif kind == mujoco.mjtGeom.mjGEOM_BOX:
+        reach = float(np.abs(down) @ size)
+    elif kind == mujoco.mjtGeom.mjGEOM_MESH:
+        mesh = model.geom_dataid[geom]
+        start, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+        reach = -float((model.mesh_vert[start : start + count] @ down).min())
+    else:
+        reach = model.geom_rbound[geom]
+    return float(centre[2] - reach)
+
+
+def _without_package(name: str, folder: Path) -> str:
+    """Turn the 'package://name/path' of a URDF into a path beside the file or in a folder above it."""
+    found = re.match(r"package:/+([^/]+)/(.*)", name)
+    if not found:
+        return name
+    package, rest = found.groups()
+    for place in (folder, *folder.parents):
+        for candidate in (place / package / rest, place / rest):
+            if candidate.is_file():
+                return str(candidate)
+        if place.name == package and (place / rest).is_file():
+            return str(place / rest)
+    return str(folder / rest)
+
+
+def _explain(reason: str, path: Path) -> str:
+    """MuJoCo's message as one sentence with the way out, where we know it."""
+    flat = " ".join(reason.split())
+    if found := re.search(r"Error opening file '([^']*)'", flat):
+        return f"{path} needs the file {found.group(1)}, which is not there; put it beside the model, or remove the mesh from the model"
+    if found := re.search(r"repeated name '([^']*)' in (\w+)", flat):
+        return f"{path} names the {found.group(2)} {found.group(1)!r} twice; give each {found.group(2)} its own name"
+    return f"{path} is not a model that MuJoCo can load: {flat}"
