@@ -72,7 +72,7 @@ def find_robot(name_or_path: str | Path) -> Path:
     if path.is_dir() and (path / "robot.yaml").is_file():
         return path / "robot.yaml"
     if path.is_file():
-        if path.suffix in (".xml", ".urdf", ".mjcf"):
+        if path.suffix.lower() in (".xml", ".urdf", ".mjcf"):
             raise RobotError(f"{path} is a model, not a robot.yaml; 'surefoot robot new {path}' writes one beside it")
         return path
     shipped = {folder.name: folder for folder in shipped_robots()}
@@ -118,7 +118,10 @@ def load_robot(name_or_path: str | Path) -> Robot:
     passive = tuple(
         model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE
     )
-    identity = {"contract": contract.hash, "base": base, "imu": imu, "feet": feet, "physics_hz": physics_hz, "base_height_m": height}
+    identity = {
+        "contract": contract.hash, "base": base, "imu": imu, "feet": feet, "physics_hz": physics_hz, "base_height_m": height,
+        "mirror": mirror and (mirror.index, mirror.sign),
+    }  # fmt: skip
     robot = Robot(
         contract=contract, path=path, model_path=model_path, base=base, imu=imu, feet=feet, physics_hz=physics_hz, base_height_m=height,
         mirror=mirror, mass_kg=float(model.body_mass.sum()), passive_joints=passive,
@@ -194,10 +197,12 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
 
 def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]:
     low, high = (float(v) for v in model.joint(joint).range)
-    if not model.jnt_limited[model.joint(joint).id]:
-        return (-np.pi * 2, np.pi * 2)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; limits must be finite numbers")
+    if not model.jnt_limited[model.joint(joint).id]:
+        if low >= high and (low, high) != (0.0, 0.0):  # MuJoCo takes such a range for no limit, in silence
+            raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; the lower limit must come first and be below the upper")
+        return (-np.pi * 2, np.pi * 2)
     return (low, high)
 
 
@@ -228,6 +233,8 @@ def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
         raise RobotError(f"{path}: feet must be a list of geom or body names")
     known = [model.geom(g).name for g in range(model.ngeom) if model.geom(g).name] + [model.body(b).name for b in range(1, model.nbody)]
     for name in value:
+        if value.count(name) > 1:
+            raise RobotError(f"{path}: feet names {name!r} twice; name each foot once")
         if name not in known:
             raise RobotError(f"{path}: the model has no geom or body {name!r} for a foot{nearest(name, known)}")
         if not foot_geoms(model, name):

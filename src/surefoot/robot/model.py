@@ -15,6 +15,13 @@ from surefoot.errors import RobotError
 from surefoot.files import sha256
 
 ASSET_TAGS = {"mesh", "hfield", "texture", "skin", "include", "model"}
+INHERITED = {
+    "geom": ("contype", "conaffinity", "condim", "priority", "friction", "solmix", "solref", "solimp", "margin", "gap", "adhesion",
+             "group", "rgba", "material", "density", "fluid_ellipsoid", "surfacevel"),
+    "actuator": ("gear", "ctrllimited", "ctrlrange", "forcelimited", "forcerange", "actlimited", "actrange", "gaintype", "gainprm",
+                 "biastype", "biasprm", "dyntype", "dynprm", "actdim", "actearly", "armature", "damping", "delay", "nsample", "interp",
+                 "cranklength", "lengthrange", "inheritrange", "velrange", "ffrange", "group"),
+}  # fmt: skip
 
 
 def load_spec(path: Path) -> mujoco.MjSpec:
@@ -25,7 +32,7 @@ def load_spec(path: Path) -> mujoco.MjSpec:
         spec = mujoco.MjSpec.from_file(str(path))
     except (ValueError, RuntimeError) as reason:
         raise RobotError(_explain(str(reason), path)) from None
-    if path.suffix == ".urdf":
+    if path.suffix.lower() == ".urdf":
         for mesh in spec.meshes:
             mesh.file = _without_package(mesh.file, path.parent)
         root = spec.worldbody.first_body()
@@ -45,6 +52,7 @@ def bare_spec(path: Path) -> mujoco.MjSpec:
             spec.delete(geom)
     for joint in spec.joints:
         joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE  # the contract's torque limit governs
+    _forget_defaults(spec)
     return spec
 
 
@@ -57,16 +65,19 @@ def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The model file and every file that it names (includes, meshes, textures), each once, sorted."""
-    seen: set[Path] = set()
+    """The model file and every file that it names (includes, meshes, textures), each once.
+
+    The order is that of discovery: it does not depend on where the files lie.
+    """
+    seen: dict[Path, None] = {}
     queue = [path.resolve()]
     root = path.resolve().parent
     while queue:
         file = queue.pop()
         if file in seen or not file.is_file():
             continue
-        seen.add(file)
-        if file.suffix not in (".xml", ".mjcf", ".urdf"):
+        seen[file] = None
+        if file.suffix.lower() not in (".xml", ".mjcf", ".urdf"):
             continue
         try:
             tree = ElementTree.parse(file)
@@ -80,7 +91,7 @@ def files_of(path: Path) -> list[Path]:
             if name and element.tag in ASSET_TAGS:
                 name = _without_package(name, root)
                 queue += [(folder / name).resolve() for folder in folders if (folder / name).is_file()][:1]
-    return sorted(seen)
+    return list(seen)
 
 
 def content_hash(path: Path) -> str:
@@ -111,6 +122,17 @@ def lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float
     else:
         reach = model.geom_rbound[geom]
     return float(centre[2] - reach)
+
+
+def _forget_defaults(spec: mujoco.MjSpec) -> None:
+    """Keep the model's <default> from shapes and motors that are added later; a gear of 150 there would multiply every torque.
+
+    What the model itself holds took its defaults when it was read.
+    """
+    plain = mujoco.MjSpec()  # must outlive the views below
+    for kind, fields in INHERITED.items():
+        for field in fields:
+            setattr(getattr(spec.default, kind), field, getattr(getattr(plain.default, kind), field))
 
 
 def _without_package(name: str, folder: Path) -> str:

@@ -57,7 +57,7 @@ def _from_patterns(
 
 def match(pattern: str, names: Sequence[str], what: str, error: type[SurefootError]) -> list[str]:
     """The names that a pattern selects; none at all is a mistake that would otherwise pass in silence."""
-    matched = [name for name in names if fnmatchcase(name, pattern)]
+    matched = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]  # a name may hold [ or *
     if not matched:
         raise error(f"{what}: {pattern!r} matches none of {', '.join(names)}")
     return matched

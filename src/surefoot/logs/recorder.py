@@ -1,0 +1,88 @@
+"""The log that a virtual robot would write: random velocity commands, noisy sensors, imperfect clocks, no base state."""
+
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+
+from surefoot import __version__
+from surefoot.errors import LogError
+from surefoot.logs.robot_log import RobotLog
+from surefoot.policy.agents import make_agent
+from surefoot.robot.contract import Contract
+from surefoot.sim.rollout import FALLEN_GRAVITY_Z, rollout
+from surefoot.sim.twin import Twin
+
+STANDING_SHARE = 0.1  # of the commands are zero: a robot that never stands says little about standing
+START_SPREAD_RAD = 0.05  # joints start off the default pose by up to this much
+AFTER_FALL_S = 0.5  # an operator stops a fallen robot about this much later
+
+
+def random_commands(contract: Contract, n: int, ticks: int, hold_s: float, rng: np.random.Generator) -> np.ndarray:
+    """Velocity commands, (n, ticks, 3), uniform over the contract's range and each held for `hold_s`."""
+    low, high = np.array(contract.command_range).T
+    hold = max(1, round(hold_s * contract.control_hz))
+    pieces = -(-ticks // hold)
+    drawn = rng.uniform(low, high, (n, pieces, 3))
+    drawn[rng.random((n, pieces)) < STANDING_SHARE] = 0.0
+    return np.repeat(drawn, hold, axis=1)[:, :ticks]
+
+
+def record(
+    twin: Twin,
+    policy: str,
+    *,
+    rollouts: int = 64,
+    seconds: float = 4.0,
+    hold_s: float = 2.0,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> RobotLog:
+    """Run the virtual robot `rollouts` times, from slightly different starts; an episode ends soon after a fall."""
+    contract = twin.robot.contract
+    ticks = round(seconds * contract.control_hz)
+    if rollouts < 1 or ticks < 2:
+        raise LogError(f"{rollouts} rollouts of {seconds:g} s hold no data; record at least 1 rollout of {2 / contract.control_hz:g} s")
+    rng = np.random.default_rng([seed, 2])
+    late = np.round(rng.uniform(*twin.time_shift_s, rollouts) * contract.control_hz).astype(int)
+    worlds = twin.worlds(rollouts, seed=seed, threads=threads)
+    low, high = np.array(contract.position_limit_rad).T
+    start = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (rollouts, contract.n_joints))
+    worlds.reset(joint_position_rad=np.clip(start, low, high))
+    command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng)
+    agent = make_agent(policy, twin.robot, rollouts, seed=seed)
+    run = rollout(worlds, agent, command, progress)
+    if not run.valid.any(axis=1).all() or worlds.failures:
+        first = worlds.failures[0]
+        raise LogError(f"rollout {first.world} of {twin.name} stopped after {first.time_s:.2f} s: {first.reason}; check the values in its YAML file")
+
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("episode", "time_s", "command", *CHANNELS)}
+    fallen = 0
+    for i in range(rollouts):
+        begin = int(late[i])
+        down = np.flatnonzero(run.gravity[i, begin : begin + ticks, 2] > FALLEN_GRAVITY_Z)
+        end = begin + ticks
+        if len(down):
+            fallen += 1
+            end = min(end, begin + int(down[0]) + round(AFTER_FALL_S * contract.control_hz))
+        rows = slice(begin, end)
+        jitter = np.clip(rng.normal(0, twin.time_jitter_s, ticks), -0.4 * contract.control_dt_s, 0.4 * contract.control_dt_s)[: end - begin]
+        stamps = run.time_s[i, rows] + jitter  # the clip keeps them in order
+        parts["episode"].append(np.full(end - begin, i, dtype=np.int32))
+        parts["time_s"].append(stamps - stamps[0])
+        parts["command"].append(run.command[i, rows])
+        for name in CHANNELS:
+            parts[name].append(getattr(run, name)[i, rows])
+    metadata = {
+        "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": contract.hash, "control_hz": contract.control_hz,
+        "policy": agent.label, "policy_hash": agent.hash, "fallen_episodes": fallen,
+        "source": {
+            "kind": "virtual robot", "twin": twin.name, "twin_hash": twin.hash, "seed": seed, "rollouts": rollouts,
+            "seconds": seconds, "hold_s": hold_s, "surefoot": __version__, "mujoco": mujoco.__version__,
+        },
+    }  # fmt: skip
+    return RobotLog(joints=contract.joints, metadata=metadata, **{name: np.concatenate(values) for name, values in parts.items()})
+
+
+CHANNELS = ("joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")

@@ -1,0 +1,223 @@
+"""A starter `robot.yaml` from a model alone: what the model says is taken, the rest is guessed, and all of it is marked.
+
+A line that ends in `# GUESS: why` holds a value that the model cannot know for sure: the policy that will run,
+or the robot's data sheet, decides. Only `model:` is certain.
+"""
+
+import json
+import math
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import yaml
+
+from surefoot.errors import RobotError
+from surefoot.robot.load import FREE, ONE_AXIS
+from surefoot.robot.mirror import Symmetry, find_symmetry
+from surefoot.robot.model import compile_spec, load_spec
+from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
+
+REACH_RAD = 1.0  # a servo reaches its torque limit at this error: 24 N·m -> kp 24, near what walking robots use
+REACH_M = 0.1
+BRAKE_S = 0.05  # kd is at most kp times this, or a leg's swing would be braked more than driven
+SPEED_RAD_S = 20.0
+OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
+MARK = "  # GUESS: "
+
+
+def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
+    """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given)."""
+    spec = load_spec(model_path)
+    model = compile_spec(spec, model_path)
+    base = _base(model, model_path)
+    joints = _joints(model, base, model_path)
+    pose = guess_pose(model, base, joints)
+    data = posed(model, base, {j: guess.value for j, guess in pose.items()})
+    limits = {j: _torque_limit(model, data, base, j) for j in joints}
+    mass = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, mass)
+    gains = {j: _gains(model, j, limits[j].value, float(mass[model.jnt_dofadr[j], model.jnt_dofadr[j]])) for j in joints}
+    given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
+    imu = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
+    where = os.path.relpath(model_path, folder or model_path.parent)
+    names = {j: model.joint(j).name for j in joints}
+    lines = [
+        f"# A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot check' on this file.",
+        "# A value for each joint may also be one number for all, a list in policy order, or name patterns.",
+        f"name: {_word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}",
+        f"model: {_word(where)}",
+        f"base: {_word(model.body(base).name)}{MARK}the body with the free joint",
+        f"imu: {_word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
+        if imu
+        else "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit in the base frame",
+        "",
+        *_feet_lines(guess_feet(model, data, base)),
+        "",
+        f"joints:{MARK}{_order(model, base, joints)}; put them in the order of the policy's actions",
+        *(f"  - {_word(name)}" for name in names.values()),
+        *_per_joint("pose_rad", names, pose),
+        *_per_joint("kp_nm_per_rad", names, {j: kp for j, (kp, _) in gains.items()}),
+        *_per_joint("kd_nms_per_rad", names, {j: kd for j, (_, kd) in gains.items()}),
+        *_per_joint("torque_limit_nm", names, limits),
+        *_per_joint("velocity_limit_rad_s", names, _speeds(model_path, names)),
+        f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with",
+        "",
+        f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with",
+        f"physics_hz: 500{MARK}a common choice; a multiple of control_hz",
+        "",
+        f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the policy",
+        *(f"  - {term}" for term in OBSERVATION),
+        "",
+        *_symmetry_lines(find_symmetry(model, base, joints)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def guessed(text: str) -> list[tuple[str, str]]:
+    """What to review in a starter: (key, reasons) for each top-level key that holds a guess."""
+    found: dict[str, list[str]] = {}
+    key = ""
+    for line in text.splitlines():
+        if start := re.match(r"(\w+):", line):
+            key = start.group(1)
+        _, mark, why = line.partition(MARK)
+        if mark and not line.startswith("#") and why not in found.setdefault(key, []):
+            found[key].append(why)
+    return [(key, "; ".join(reasons)) for key, reasons in found.items()]
+
+
+def _base(model: mujoco.MjModel, path: Path) -> int:
+    """The body with a free joint; of several, the heaviest (the others are things in the scene)."""
+    bodies = [int(model.jnt_bodyid[j]) for j in range(model.njnt) if model.jnt_type[j] == FREE]
+    if not bodies:
+        raise RobotError(f"{path}: no body has a free joint, so the robot cannot move away; add <freejoint/> to its base body")
+    base = max(bodies, key=lambda body: model.body_subtreemass[body])
+    if not model.body(base).name:
+        raise RobotError(f"{path}: the body with the free joint has no name; give it one, such as <body name='base'>")
+    return base
+
+
+def _driven(model: mujoco.MjModel, base: int) -> list[int]:
+    """Joints of the robot that an actuator of the model acts on."""
+    kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    ids = {int(model.actuator_trnid[a][0]) for a in range(model.nu) if model.actuator_trntype[a] in kinds}
+    return sorted(j for j in ids if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS)
+
+
+def _joints(model: mujoco.MjModel, base: int, path: Path) -> list[int]:
+    mine = [j for j in range(model.njnt) if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS]
+    named = [j for j in _driven(model, base) or mine if model.joint(j).name]
+    if not named:
+        raise RobotError(f"{path}: the robot has no hinge or slide joint with a name; give each joint that a motor drives a name")
+    return named
+
+
+def _order(model: mujoco.MjModel, base: int, joints: list[int]) -> str:
+    return "the joints with an actuator, in the model's order" if _driven(model, base) else "all joints, in the model's order"
+
+
+def _torque_limit(model: mujoco.MjModel, data: mujoco.MjData, base: int, joint: int) -> Guess:
+    """The smallest limit that the model gives, or what carries half the robot on a bent leg."""
+    found = []
+    for a in _actuators(model, joint):
+        gear = abs(float(model.actuator_gear[a][0]))
+        if model.actuator_forcelimited[a]:
+            found.append(Guess(gear * float(np.abs(model.actuator_forcerange[a]).max()), "forcerange of the model's actuator"))
+        if model.actuator_ctrllimited[a] and model.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_NONE:
+            gain = gear * abs(float(model.actuator_gainprm[a][0]))
+            found.append(Guess(gain * float(np.abs(model.actuator_ctrlrange[a]).max()), "ctrlrange of the model's motor"))
+    if model.jnt_actfrclimited[joint]:
+        found.append(Guess(float(np.abs(model.jnt_actfrcrange[joint]).max()), "the joint's effort (actuatorfrcrange) in the model"))
+    found = [guess for guess in found if math.isfinite(guess.value) and guess.value > 0]
+    if found:
+        return min(found, key=lambda guess: guess.value)
+    weight = float(model.body_subtreemass[base]) * 9.81
+    height = max(-min(depth(model, data, base).values(), default=0.0), 0.05)
+    return Guess(_three_digits(weight * height / 2), f"the model gives none; weight {weight:.3g} N × standing height {height:.3g} m / 2")
+
+
+def _gains(model: mujoco.MjModel, joint: int, limit: float, inertia: float) -> tuple[Guess, Guess]:
+    """kp and kd: those of the model's position actuator, or from the torque limit and the inertia that the joint turns."""
+    hinge = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
+    kp = Guess(_three_digits(limit / (REACH_RAD if hinge else REACH_M)), f"torque limit / {'1 rad' if hinge else '0.1 m'}")
+    for a in _actuators(model, joint):
+        gear, bias = float(model.actuator_gear[a][0]), model.actuator_biasprm[a]
+        if model.actuator_biastype[a] != mujoco.mjtBias.mjBIAS_AFFINE or bias[1] >= 0:
+            continue
+        kp = Guess(-float(bias[1]) * gear**2, "kp of the model's position actuator")
+        if bias[2] < 0:
+            return kp, Guess(-float(bias[2]) * gear**2, "kv of the model's position actuator")
+        damping = float(np.ravel(model.dof_damping[model.jnt_dofadr[joint]])[0])
+        if damping > 0:
+            return kp, Guess(0.0, f"the model's position actuator has none; the joint's own damping of {damping:g} stays in the model")
+    critical = 2 * math.sqrt(kp.value * inertia)  # kd of damping ratio 1 for kp and inertia
+    if critical <= BRAKE_S * kp.value:
+        return kp, Guess(_three_digits(critical), f"damping ratio 1 for the {inertia:.2g} kg·m² that the joint turns")
+    return kp, Guess(_three_digits(BRAKE_S * kp.value), f"kp × {BRAKE_S:g} s")
+
+
+def _actuators(model: mujoco.MjModel, joint: int) -> list[int]:
+    kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    return [a for a in range(model.nu) if model.actuator_trntype[a] in kinds and model.actuator_trnid[a][0] == joint]
+
+
+def _speeds(model_path: Path, names: dict[int, str]) -> dict[int, Guess]:
+    """Speed limits of a URDF's <limit velocity='...'/>; MJCF has no such figure."""
+    given: dict[str, float] = {}
+    if model_path.suffix.lower() == ".urdf":
+        for element in ElementTree.parse(model_path).iter("joint"):
+            limit = element.find("limit")
+            try:
+                given[element.get("name", "")] = float(limit.get("velocity", "nan")) if limit is not None else math.nan
+            except ValueError:
+                continue
+    default = Guess(SPEED_RAD_S, "the model gives none; see the motor's data sheet")
+    return {
+        joint: Guess(given[name], "velocity in the URDF") if math.isfinite(given.get(name, math.nan)) and given[name] > 0 else default
+        for joint, name in names.items()
+    }
+
+
+def _feet_lines(feet: Sequence[tuple[str, str]]) -> list[str]:
+    if not feet:
+        return [f"feet: []{MARK}no colliding shape at the end of a leg comes near the floor; name the geoms or bodies that touch it"]
+    return ["feet:", *_aligned([(f"  - {_word(name)}", why) for name, why in feet])]
+
+
+def _symmetry_lines(symmetry: Symmetry | str) -> list[str]:
+    if isinstance(symmetry, str):
+        return [f"# symmetry:   left out, because {symmetry}"]
+    swap = ", ".join(f"{_word(left)}: {_word(right)}" for left, right in symmetry.swap.items())
+    return [
+        "symmetry:",
+        f"  swap: {{{swap}}}{MARK}left and right names come in pairs",
+        f"  flip: [{', '.join(_word(name) for name in symmetry.flip)}]{MARK}joints whose axis turns its sense in a mirror, y being left",
+    ]
+
+
+def _per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> list[str]:
+    """One joint a line, or one line where all are the same for the same reason."""
+    first = next(iter(guesses.values()))
+    if all(guess == first for guess in guesses.values()):
+        return [f"{key}: {first.value!r}{MARK}{first.why}"]
+    return [f"{key}:", *_aligned([(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()])]
+
+
+def _aligned(rows: list[tuple[str, str]]) -> list[str]:
+    width = max(len(text) for text, _ in rows)
+    return [f"{text:<{width}}{MARK}{why}" for text, why in rows]
+
+
+def _three_digits(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _word(text: str) -> str:
+    """A string as YAML reads it back: plain where it can be, quoted where YAML would see something else."""
+    plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) is not None and yaml.safe_load(text) == text
+    return text if plain else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,209 @@
+"""Drawing a robot without a window: a studio (floor, sky, light), a camera framed on the robot, and frames as arrays.
+
+`studio` dresses any spec and `Frames` draws any state of the compiled model, so that a video is a loop over states.
+"""
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import mujoco
+import numpy as np
+from PIL import Image
+
+from surefoot.errors import RobotError
+from surefoot.files import write_whole
+from surefoot.robot.load import Robot, joint_addresses
+from surefoot.robot.model import compile_spec
+
+OFF = ("disable", "disabled", "off", "false", "0")
+FIELD_OF_VIEW_DEG = 35.0
+AZIMUTH_DEG, ELEVATION_DEG = 140.0, -18.0  # from the front right, a little above
+MARGIN = 1.05
+SUN = (-0.32, -0.22, -1.0)  # the shadow falls behind the robot, as the camera sees it
+SUN_DISTANCE = 1.6  # robot sizes
+SHOWN_GROUPS = 3  # MuJoCo shows groups 0 to 2; models keep their collision shapes in 3 and above
+WAY_OUT = "install the packages libegl1 and libgl1-mesa-dri, or libosmesa6 and set MUJOCO_GL=osmesa"
+
+
+def render(robot: Robot, path: Path, width: int = 960, height: int = 720) -> None:
+    """Write a PNG of the robot standing in its default pose."""
+    spec = robot.spec()
+    studio(spec, size_m=size_of(robot), floor=True)
+    spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
+    model = compile_spec(spec, robot.model_path)
+    data = standing(robot, model)
+    with Frames(model, width, height) as frames:
+        pixels = frames.draw(data, framed(model, data, width / height))
+    write_whole(path, lambda temporary: Image.fromarray(pixels).save(temporary, format="PNG"))
+
+
+def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:
+    """Give a spec a sky, one sun with a soft shadow, a fill light and, if asked, a checkered floor.
+
+    The model's own lights and sky go: two suns burn a picture out, and the first sky found wins.
+    `size_m` is about the size of the robot; it scales the checks and what the shadow covers.
+    """
+    for element in [*spec.lights, *(t for t in spec.textures if t.type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)]:
+        spec.delete(element)
+    spec.add_texture(
+        name="surefoot_sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.58, 0.68, 0.80], rgb2=[0.93, 0.95, 0.97], width=512, height=3072,
+    )  # fmt: skip
+    spec.compiler.discardvisual = False  # a URDF would lose the floor and the sky
+    spec.visual.headlight.active = 1
+    spec.visual.headlight.ambient = [0.42, 0.42, 0.44]
+    spec.visual.headlight.diffuse = [0.28, 0.28, 0.28]
+    spec.visual.headlight.specular = [0.05, 0.05, 0.05]
+    spec.visual.quality.shadowsize = 4096
+    spec.visual.quality.offsamples = 8
+    spec.visual.map.shadowclip = 2.5  # robot sizes that the shadow map covers; a tighter map speckles what is lit
+    spec.visual.map.znear, spec.visual.map.zfar = 0.02, 60.0
+    spec.visual.map.fogstart, spec.visual.map.fogend = 6.0, 22.0
+    spec.visual.rgba.fog = spec.visual.rgba.haze = [0.93, 0.95, 0.97, 1.0]
+    spec.visual.global_.fovy = FIELD_OF_VIEW_DEG
+    spec.stat.extent = size_m
+    spec.worldbody.add_light(
+        name="surefoot_sun", type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, castshadow=True, active=True,
+        mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM,  # the shadow follows a robot that walks away
+        pos=(-SUN_DISTANCE * size_m * np.array(SUN)).tolist(), dir=list(SUN),
+        ambient=[0.0, 0.0, 0.0], diffuse=[0.50, 0.49, 0.47], specular=[0.25, 0.25, 0.25],
+    )  # fmt: skip
+    if floor:
+        _checkered_floor(spec, size_m)
+
+
+def standing(robot: Robot, model: mujoco.MjModel) -> mujoco.MjData:
+    """A state of the robot upright on the floor in its default pose."""
+    data = mujoco.MjData(model)
+    qpos, _ = joint_addresses(model, robot.contract.joints)
+    data.qpos[qpos] = robot.contract.pose_rad
+    start = model.jnt_qposadr[model.body(robot.base).jntadr[0]]
+    data.qpos[start : start + 7] = (0, 0, robot.base_height_m, 1, 0, 0, 0)
+    mujoco.mj_forward(model, data)
+    return data
+
+
+def size_of(robot: Robot) -> float:
+    """The largest of the robot's length, width and height in its default pose, m."""
+    model = compile_spec(robot.spec(), robot.model_path)
+    low, high = _bounds(model, standing(robot, model))
+    return float((high - low).max())
+
+
+def framed(model: mujoco.MjModel, data: mujoco.MjData, aspect: float) -> mujoco.MjvCamera:
+    """A free camera from which all that moves fits into a picture of this width / height."""
+    low, high = _bounds(model, data)
+    camera = mujoco.MjvCamera()
+    camera.type = mujoco.mjtCamera.mjCAMERA_FREE
+    camera.azimuth, camera.elevation = AZIMUTH_DEG, ELEVATION_DEG
+    camera.lookat = (low + high) / 2
+    half_angle = np.radians(model.vis.global_.fovy) / 2
+    camera.distance = MARGIN * _distance(low, high, np.tan(half_angle), aspect)
+    return camera
+
+
+class Frames:
+    """Draws states of one model into arrays of pixels, on the graphics hardware or in software, without a window."""
+
+    def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
+        self._model = model
+        self._rectangle = mujoco.MjrRect(0, 0, width, height)
+        self._option = mujoco.MjvOption()
+        moving = model.geom_group[model.geom_bodyid > 0]
+        if not (moving < SHOWN_GROUPS).any():
+            self._option.geomgroup[:] = 1  # a model that has collision shapes only shows those
+        self._option.sitegroup[:] = 0
+        self._scene = mujoco.MjvScene(model, maxgeom=10_000)
+        self._gl: Any = None
+        self._context: Any = None
+        try:
+            self._gl = _gl_context(width, height)
+            self._gl.make_current()
+            self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        except RobotError:
+            raise
+        except Exception as reason:  # every GL library has exceptions of its own, and all of them mean the same here
+            self.close()
+            raise RobotError(f"no picture can be drawn on this machine ({' '.join(str(reason).split())[:120]}); {WAY_OUT}") from None
+
+    def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera) -> np.ndarray:
+        """Pixels of one state, (height, width, 3), uint8."""
+        mujoco.mjv_updateScene(self._model, data, self._option, None, camera, mujoco.mjtCatBit.mjCAT_ALL, self._scene)
+        self._gl.make_current()
+        pixels = np.empty((self._rectangle.height, self._rectangle.width, 3), np.uint8)
+        mujoco.mjr_render(self._rectangle, self._scene, self._context)
+        mujoco.mjr_readPixels(pixels, None, self._rectangle, self._context)
+        return pixels[::-1].copy()  # GL counts rows from below
+
+    def close(self) -> None:
+        """Give the graphics memory back."""
+        if self._context is not None:
+            self._gl.make_current()
+            self._context.free()
+        if self._gl is not None:
+            self._gl.free()
+        self._context = self._gl = None
+
+    def __enter__(self) -> "Frames":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _gl_context(width: int, height: int) -> Any:
+    """A GL context: what MUJOCO_GL names, or EGL on Linux, which needs no display.
+
+    MuJoCo reads MUJOCO_GL when it is first imported and takes a window system without it, so setting
+    the variable here would come too late; its EGL module can be had directly.
+    """
+    choice = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if choice in OFF:
+        raise RobotError(f"no picture can be drawn because MUJOCO_GL is {choice!r}; unset it to draw with EGL")
+    if sys.platform == "linux" and choice in ("", "egl"):
+        from mujoco.egl import GLContext
+    else:
+        from mujoco.gl_context import GLContext
+    return GLContext(width, height)
+
+
+def _checkered_floor(spec: mujoco.MjSpec, size_m: float) -> None:
+    spec.add_texture(
+        name="surefoot_checks", type=mujoco.mjtTexture.mjTEXTURE_2D, builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        rgb1=[0.78, 0.80, 0.83], rgb2=[0.70, 0.73, 0.77], width=512, height=512,
+    )  # fmt: skip
+    textures = [""] * int(mujoco.mjtTextureRole.mjNTEXROLE)
+    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = "surefoot_checks"
+    repeat = 1.5 / max(size_m, 1e-3)
+    spec.add_material(name="surefoot_checks", textures=textures, texuniform=True, texrepeat=[repeat, repeat], reflectance=0.0, specular=0.1)
+    spec.worldbody.add_geom(
+        name="surefoot_studio_floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05],
+        material="surefoot_checks", contype=0, conaffinity=0,
+    )  # fmt: skip
+
+
+def _bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
+    """Corners of the box around all geoms that belong to moving bodies, m."""
+    geoms = np.flatnonzero(model.body_weldid[model.geom_bodyid] > 0)
+    if not len(geoms):
+        return data.subtree_com[0] - 0.5, data.subtree_com[0] + 0.5
+    rotation = data.geom_xmat[geoms].reshape(-1, 3, 3)
+    centre = data.geom_xpos[geoms] + np.einsum("nij,nj->ni", rotation, model.geom_aabb[geoms, :3])
+    half = np.einsum("nij,nj->ni", np.abs(rotation), model.geom_aabb[geoms, 3:])
+    return (centre - half).min(axis=0), (centre + half).max(axis=0)
+
+
+def _distance(low: np.ndarray, high: np.ndarray, slope: float, aspect: float) -> float:
+    """Distance from the middle of a box at which its eight corners lie inside the camera's pyramid, m."""
+    azimuth, elevation = np.radians([AZIMUTH_DEG, ELEVATION_DEG])
+    forward = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+    right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
+    up = np.cross(right, forward)
+    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    corners = signs * (high - low) / 2
+    needed = np.maximum(np.abs(corners @ up) / slope, np.abs(corners @ right) / (slope * aspect)) - corners @ forward
+    return max(float(needed.max()), 1e-3)

@@ -1,0 +1,99 @@
+"""A robot as tables for a terminal: the contract, joint by joint, and all else that later steps rely on."""
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.robot.load import Mirror, Robot
+
+ROUNDED = "~"  # marks a number that is shown with fewer digits than it has
+
+
+def describe(robot: Robot) -> RenderableType:
+    """What the contract says, joint by joint in policy order, then the facts about the robot."""
+    parts: list[RenderableType] = [
+        Text(f"{robot.name}: {robot.contract.n_joints} joints in policy order", style="bold"),
+        _joint_table(robot),
+        _fact_table(robot),
+    ]
+    if any(number(value).startswith(ROUNDED) for value in _shown_numbers(robot)):
+        parts.append(Text(f"{ROUNDED} shown with 6 digits; all of them are kept", style="dim"))
+    return Group(*parts)
+
+
+def number(value: float) -> str:
+    """A number as short as it can be told exactly within 6 digits; where it cannot, marked as rounded."""
+    short = f"{value:.6g}"
+    return short if float(short) == value else ROUNDED + short
+
+
+def _joint_table(robot: Robot) -> Table:
+    contract = robot.contract
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("joint", overflow="fold")
+    for heading in ("pose\nrad", "kp\nN·m/rad", "kd\nN·m·s/rad", "torque\nN·m", "speed\nrad/s", "range\nrad", "scale\nrad"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for i, joint in enumerate(contract.joints):
+        low, high = contract.position_limit_rad[i]
+        table.add_row(
+            Text(joint), number(contract.pose_rad[i]), number(contract.kp_nm_per_rad[i]), number(contract.kd_nms_per_rad[i]),
+            number(contract.torque_limit_nm[i]), number(contract.velocity_limit_rad_s[i]),
+            f"{number(low)} .. {number(high)}", number(contract.action_scale_rad[i]),
+        )  # fmt: skip
+    return table
+
+
+def _fact_table(robot: Robot) -> Table:
+    contract = robot.contract
+    ranges = zip(("vx", "vy", "wz"), contract.command_range, ("m/s", "m/s", "rad/s"), strict=True)
+    facts = {
+        "robot.yaml": str(robot.path),
+        "model": str(robot.model_path),
+        "rates": f"control {number(contract.control_hz)} Hz, physics {number(robot.physics_hz)} Hz, {robot.substeps()} substeps",
+        "base": f"{robot.base}, standing at {number(robot.base_height_m)} m",
+        "IMU": f"site {robot.imu}" if robot.imu else "none given; readings are in the frame of the base",
+        "feet": ", ".join(robot.feet),
+        "mass": f"{number(robot.mass_kg)} kg",
+        "observation": _observation(robot),
+        "action": f"{contract.n_joints} joint targets, clipped to ±{number(contract.action_clip)}; target = pose + scale × action",
+        "commands": "; ".join(f"{name} {number(low)} to {number(high)} {unit}" for name, (low, high), unit in ranges),
+        "symmetry": _symmetry(robot.mirror, contract.joints),
+        "passive": ", ".join(robot.passive_joints),
+        "contract": contract.hash,
+        "hash": robot.hash,
+    }
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        if fact:
+            table.add_row(name, Text(fact))
+    return table
+
+
+def _observation(robot: Robot) -> str:
+    contract = robot.contract
+    lines, start = [], 0
+    for term in contract.observation:
+        size = term.size(contract.n_joints)
+        scale = "" if term.scale == 1.0 else f" × {number(term.scale)}"
+        frames = "" if term.history == 1 else f", {term.history} frames, oldest first"
+        lines.append(f"{start:3d}..{start + size - 1:<3d} {term.name}{scale} ({size}{frames})")
+        start += size
+    return "\n".join([f"{contract.observation_size} numbers", *lines])
+
+
+def _symmetry(mirror: Mirror | None, joints: tuple[str, ...]) -> str:
+    if mirror is None:
+        return "none given"
+    pairs = [f"{joints[i]} = {'-' if mirror.sign[i] < 0 else ''}{joints[other]}" for i, other in enumerate(mirror.index) if i <= other]
+    return ", ".join(pairs)
+
+
+def _shown_numbers(robot: Robot) -> list[float]:
+    contract = robot.contract
+    lists = (contract.pose_rad, contract.kp_nm_per_rad, contract.kd_nms_per_rad, contract.torque_limit_nm, contract.velocity_limit_rad_s, contract.action_scale_rad)
+    pairs = [*contract.position_limit_rad, *contract.command_range]
+    scalars = [contract.control_hz, robot.physics_hz, robot.base_height_m, robot.mass_kg, contract.action_clip]
+    return [*(v for values in lists for v in values), *(v for pair in pairs for v in pair), *scalars, *(t.scale for t in contract.observation)]

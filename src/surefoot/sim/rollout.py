@@ -1,0 +1,51 @@
+"""An agent in the loop: run worlds under a schedule of commands and keep what the robots said."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.errors import WorldsError
+from surefoot.policy.agents import Agent
+from surefoot.sim.worlds import Worlds
+
+FALLEN_GRAVITY_Z = -0.5  # the base is tilted by more than 60 degrees
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What n robots said over t control ticks; row k holds the readings at tick k and the action they led to."""
+
+    time_s: np.ndarray  # (n, t)
+    command: np.ndarray  # (n, t, 3)
+    joint_position_rad: np.ndarray  # (n, t, n_joints)
+    joint_velocity_rad_s: np.ndarray
+    action: np.ndarray
+    gyro_rad_s: np.ndarray  # (n, t, 3)
+    gravity: np.ndarray
+    valid: np.ndarray  # (n, t) False from the tick at which a world was stopped
+
+
+def rollout(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Callable[[int, int], None] | None = None) -> Rollout:
+    """Run from the worlds' present state under `command`, (n, t, 3); `progress` gets ticks done and to do."""
+    if command.ndim != 3 or command.shape[0] != worlds.n or command.shape[2] != 3:
+        raise WorldsError(f"the command schedule has the shape {command.shape}; it must be ({worlds.n}, ticks, 3)")
+    n, ticks, _ = command.shape
+    nj = worlds.robot.contract.n_joints
+    joint = {key: np.empty((n, ticks, nj)) for key in ("joint_position_rad", "joint_velocity_rad_s", "action")}
+    base = {key: np.empty((n, ticks, 3)) for key in ("gyro_rad_s", "gravity")}
+    time_s, valid = np.empty((n, ticks)), np.empty((n, ticks), dtype=bool)
+    agent.reset(None)
+    for k in range(ticks):
+        sensors = worlds.sensors
+        action = agent.act(sensors, command[:, k])
+        time_s[:, k], valid[:, k] = sensors.time_s, worlds.alive
+        joint["joint_position_rad"][:, k] = sensors.joint_position_rad
+        joint["joint_velocity_rad_s"][:, k] = sensors.joint_velocity_rad_s
+        joint["action"][:, k] = action
+        base["gyro_rad_s"][:, k] = sensors.gyro_rad_s
+        base["gravity"][:, k] = sensors.gravity
+        worlds.step(action)
+        if progress is not None:
+            progress(k + 1, ticks)
+    return Rollout(time_s, command, **joint, **base, valid=valid)

@@ -1,0 +1,89 @@
+"""From a `Robot` to a compiled MuJoCo model with a floor and one motor per policy joint, and where things are in it."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from surefoot.robot.load import Robot, joint_addresses
+from surefoot.robot.model import compile_spec
+from surefoot.sim.floor import NAME as FLOOR_NAME
+from surefoot.sim.floor import Floor, add_floor
+
+# Places of a DC motor's constants in actuator_gainprm, as MuJoCo's compiler lays them out.
+DC_RESISTANCE, DC_CONSTANT, DC_KP, DC_KD, DC_VOLTAGE = 0, 1, 4, 6, 7
+
+Index = np.ndarray | slice
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A compiled model and the addresses that stepping and sensing need; joints are in policy order."""
+
+    model: mujoco.MjModel
+    substeps: int
+    joint_qpos: Index
+    joint_dof: Index
+    base_qpos: slice  # position and quaternion of the free joint
+    base_dof: slice
+    base_body: int
+    floor_geom: int
+    imu_rotation: np.ndarray | None  # (3, 3) of the IMU site in the base frame; None where it is the identity
+    torque_speed: bool
+
+
+def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool) -> Scene:
+    """Compile the robot on a floor with a PD motor on each policy joint.
+
+    With `torque_speed` the motors are MuJoCo DC motors, whose voltage limit makes torque fall with speed;
+    without, they are affine servos, which step a little faster.
+    """
+    spec = robot.spec()
+    substeps = robot.substeps(physics_hz)
+    spec.option.timestep = 1.0 / (robot.contract.control_hz * substeps)
+    add_floor(spec, floor)
+    contract = robot.contract
+    for i, joint in enumerate(contract.joints):
+        kp, kd, limit = contract.kp_nm_per_rad[i], contract.kd_nms_per_rad[i], contract.torque_limit_nm[i]
+        motor = spec.add_actuator(name=f"surefoot_{joint}", target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        if torque_speed:
+            _dc_motor(motor, kp, kd)
+        else:
+            motor.set_to_position(kp=kp, kv=kd)
+        motor.ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
+        motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+        motor.forcerange = [-limit, limit]
+    model = compile_spec(spec, robot.model_path)
+    qpos, dof = joint_addresses(model, contract.joints)
+    free = int(model.body(robot.base).jntadr[0])
+    return Scene(
+        model=model, substeps=substeps, joint_qpos=_compact(qpos), joint_dof=_compact(dof),
+        base_qpos=slice(int(model.jnt_qposadr[free]), int(model.jnt_qposadr[free]) + 7),
+        base_dof=slice(int(model.jnt_dofadr[free]), int(model.jnt_dofadr[free]) + 6),
+        base_body=model.body(robot.base).id, floor_geom=model.geom(FLOOR_NAME).id,
+        imu_rotation=_imu_rotation(robot, model), torque_speed=torque_speed,
+    )  # fmt: skip
+
+
+def _dc_motor(motor: mujoco.MjsActuator, kp: float, kd: float) -> None:
+    """A DC motor with PD control and, until a no-load speed is set, no voltage limit (0 turns it off)."""
+    motor.set_to_dcmotor(
+        motorconst=[1.0, 1.0], resistance=1.0, controller=[kp, 0.0, kd, 0.0, 0.0, 0.0], ctrlspec=int(mujoco.mjtCtrlInput.mjINPUT_POS)
+    )
+
+
+def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:
+    if robot.imu is None:
+        return None
+    rotation = np.zeros(9)
+    mujoco.mju_quat2Mat(rotation, model.site(robot.imu).quat)
+    rotation = rotation.reshape(3, 3)
+    return None if np.array_equal(rotation, np.eye(3)) else rotation
+
+
+def _compact(addresses: np.ndarray) -> Index:
+    """A slice where the addresses are consecutive: then reading joints is a view, not a copy."""
+    start = int(addresses[0])
+    if np.array_equal(addresses, np.arange(start, start + len(addresses))):
+        return slice(start, start + len(addresses))
+    return addresses

@@ -1,0 +1,389 @@
+"""Many simulations of one robot, each with its own parameters, stepped one control period at a time.
+
+  worlds = Worlds(robot, 1024, seed=0)
+  worlds.set("armature_kgm2", {"*_calf_joint": 0.037})
+  worlds.set("delay_s", np.linspace(0, 0.02, 1024)[:, None])
+  worlds.reset()
+  for _ in range(200):
+      worlds.step(agent.act(worlds.sensors, command))
+
+All physics steps of a control period are one native call, unless something in Python is needed between them
+(a residual torque, backlash); then it is one native call per physics step, vectorized over the worlds.
+
+A world that becomes unstable is stopped and named in `failures`; it keeps its last good sensor readings until
+it is reset, and the others go on. Results are bit-identical at any number of threads. Randomness comes from
+`seed` alone; with `noise_period=p`, world i draws the same noise as world i % p, so that candidates can be
+compared on common random numbers.
+"""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch, SimulationError
+
+from surefoot.errors import WorldsError
+from surefoot.robot.load import Robot
+from surefoot.robot.sensors import Sensors
+from surefoot.sim.actuation import TORQUE_SPEED, Motors
+from surefoot.sim.fields import Fields
+from surefoot.sim.floor import Flat, Floor
+from surefoot.sim.parameters import Values, names_of, parameter
+from surefoot.sim.scene import build_scene
+from surefoot.sim.sensing import Senses
+
+Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+ActionDelta = Callable[[Sensors, np.ndarray], np.ndarray]
+
+BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+TOO_FAST = 1e4  # rad/s or m/s: finite, but no robot
+CTRL, QFRC = int(mujoco.mjtState.mjSTATE_CTRL), int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
+NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A world that was stopped, when and why."""
+
+    world: int
+    time_s: float
+    reason: str
+
+
+class Worlds:
+    """n simulations of one robot. Arrays are (n, ...) with joints in policy order."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        n: int,
+        *,
+        threads: int = 0,
+        seed: int = 0,
+        physics_hz: float | None = None,
+        floor: Floor | None = None,
+        torque_speed: bool = False,
+        noise_period: int | None = None,
+    ):
+        """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed."""
+        if n < 1:
+            raise WorldsError(f"{n} worlds were asked for; at least 1 is needed")
+        if noise_period is not None and not 1 <= noise_period <= n:
+            raise WorldsError(f"noise_period is {noise_period}; it must be between 1 and the {n} worlds")
+        _silence_engine_log()
+        self.robot = robot
+        self.n = n
+        self.scene = build_scene(robot, floor or Flat(), physics_hz, torque_speed)
+        self.model = self.scene.model
+        self.physics_dt_s = float(self.model.opt.timestep)
+        self.control_dt_s = robot.contract.control_dt_s
+        self.residual: Residual | None = None  # (error, position, velocity), each (n, n_joints) -> torque N·m
+        self.action_delta: ActionDelta | None = None  # (sensors, action) -> added to the action
+        self.alive = np.ones(n, dtype=bool)
+        self.failures: list[Failure] = []
+        self._batch = Batch(self.model, n, threads)
+        self._fields = Fields(self._batch, robot, self.scene)
+        self._values = Values(robot, self.scene, n)
+        self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
+        self._ctrl, self._time = self._batch.bind("ctrl"), self._batch.bind("time")
+        self._qfrc, self._xfrc = self._batch.bind("qfrc_applied"), self._batch.bind("xfrc_applied")
+        self._force = self._batch.bind("actuator_force")
+        self._stale_constants = np.zeros(n, dtype=bool)
+        self._warned = np.zeros(n, dtype=np.int64)
+        self._push_left_s = np.zeros(n)
+        self._period = noise_period or n
+        self._torque_rng, self._sensor_rng = (np.random.default_rng([seed, stream]) for stream in range(2))
+        self._motors = Motors(self._values, self._fields, robot, self.scene, n)
+        self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
+        self.reset()
+
+    # Parameters
+
+    def set(self, name: str, value: Any, ids: np.ndarray | None = None) -> None:
+        """Set a parameter of all worlds, or of the worlds `ids`; see PARAMETERS for names and units."""
+        parameter(name)
+        rows = self._rows(ids)
+        if name in TORQUE_SPEED and not self.scene.torque_speed:
+            raise WorldsError(f"{name} needs motors whose torque falls with speed; make the worlds with torque_speed=True")
+        if self._fields.write(name, self._values.set(name, value, rows)):
+            self._stale_constants[rows] = True
+        self._motors.changed(name, rows)
+        self._senses.changed(name, self._reading())
+        if name == "torque_noise_nm":
+            self._qfrc[:] = 0.0
+
+    def get(self, name: str) -> np.ndarray:
+        """The values of a parameter in all worlds, (n, n_entries) or (n,); read-only where never set."""
+        return self._values[name]
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """What the entries of a parameter are called: joints, bodies or axes."""
+        return names_of(name, self.robot, self.model)
+
+    # Running
+
+    def reset(
+        self,
+        ids: np.ndarray | None = None,
+        *,
+        joint_position_rad: np.ndarray | None = None,
+        joint_velocity_rad_s: np.ndarray | None = None,
+        base_position_m: np.ndarray | None = None,
+        base_quaternion: np.ndarray | None = None,
+        base_velocity: np.ndarray | None = None,
+    ) -> None:
+        """Put all worlds, or the worlds `ids`, at rest in the default pose, standing on the floor.
+
+        What is given replaces that, each (len(ids), ...): the base's velocity is linear in the world frame,
+        then angular in the base frame. Delays are filled as if the robot had stood there for ever.
+        """
+        rows = self._rows(ids)
+        self._refresh_constants()
+        self._batch.reset(None if len(rows) == self.n else rows, stage=NO_STAGE)
+        start = np.zeros((len(rows), 7))
+        start[:, 2], start[:, 3] = self.robot.base_height_m, 1.0
+        if base_position_m is not None:
+            start[:, :3] = base_position_m
+        if base_quaternion is not None:
+            start[:, 3:] = base_quaternion
+        joints = np.array(self.robot.contract.pose_rad) if joint_position_rad is None else joint_position_rad
+        self._qpos[rows, self.scene.base_qpos] = start
+        _assign(self._qpos, rows, self.scene.joint_qpos, joints)
+        if joint_velocity_rad_s is not None:
+            _assign(self._qvel, rows, self.scene.joint_dof, joint_velocity_rad_s)
+        if base_velocity is not None:
+            self._qvel[rows, self.scene.base_dof] = base_velocity
+        self._ctrl[rows] = self._motors.reset(rows, joints)
+        self._push_left_s[rows] = 0.0
+        self._warned[rows] = 0
+        self.alive[rows] = True
+        reading = self._reading()
+        self._senses.reset(rows, reading)
+        fresh = self._senses.measure(self._time, reading)
+        self._sensors = fresh if len(rows) == self.n else _merge(self._sensors, fresh, rows)
+
+    def step(self, action: np.ndarray) -> None:
+        """Apply the policy's actions, (n, n_joints), for one control period."""
+        action = np.asarray(action, dtype=float)
+        shape = (self.n, self.robot.contract.n_joints)
+        if action.shape != shape:
+            raise WorldsError(f"the action has the shape {action.shape}; it must be {shape}: worlds, joints")
+        self._refresh_constants()
+        finite = np.isfinite(action).all(axis=1)
+        if not finite.all():
+            self._fail(np.flatnonzero(self.alive & ~finite), "the action is not finite")
+            action = np.where(finite[:, None], action, 0.0)
+        clip = self.robot.contract.action_clip
+        action = np.clip(action, -clip, clip)
+        if self.action_delta is not None:
+            action = action + self.action_delta(self._sensors, action)
+        self._motors.command(action)
+        self._motors.advance(self._force, self._qvel[:, self.scene.joint_dof])
+        ids = None if self.alive.all() else np.flatnonzero(self.alive).astype(np.int32)
+        reason = ""
+        try:
+            if self.residual is not None or self._values.has("backlash_rad"):
+                self._step_in_python(ids)
+            else:
+                self._step_native(ids)
+        except SimulationError as failed:
+            reason = str(failed)
+        self._advance_pushes()
+        self._senses.advance()
+        self._stop_unstable(reason)
+        self._sensors = _merge(self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive))
+
+    def push(self, force_n: np.ndarray, duration_s: float | np.ndarray, ids: np.ndarray | None = None) -> None:
+        """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole control periods)."""
+        rows = self._rows(ids)
+        self._xfrc[rows, self.scene.base_body, :3] = force_n
+        self._push_left_s[rows] = duration_s
+
+    def kick(self, velocity: np.ndarray, ids: np.ndarray | None = None) -> None:
+        """Change the base's velocity at once, (len(ids), 6) or (6,): m/s in the world frame, rad/s in the base frame."""
+        self._qvel[self._rows(ids), self.scene.base_dof] += velocity
+
+    # Reading
+
+    @property
+    def sensors(self) -> Sensors:
+        """What the robots' sensors say at this control tick."""
+        return self._sensors
+
+    @property
+    def time_s(self) -> np.ndarray:
+        """Simulated time since the reset, (n,)."""
+        return self._time.copy()
+
+    @property
+    def joint_position_rad(self) -> np.ndarray:
+        """True joint positions, (n, n_joints)."""
+        return self._qpos[:, self.scene.joint_qpos].copy()
+
+    @property
+    def joint_velocity_rad_s(self) -> np.ndarray:
+        """True joint velocities, (n, n_joints)."""
+        return self._qvel[:, self.scene.joint_dof].copy()
+
+    @property
+    def base_position_m(self) -> np.ndarray:
+        """True position of the base, (n, 3)."""
+        return self._qpos[:, self.scene.base_qpos][:, :3].copy()
+
+    @property
+    def base_quaternion(self) -> np.ndarray:
+        """True orientation of the base, (n, 4) as w, x, y, z."""
+        return self._qpos[:, self.scene.base_qpos][:, 3:].copy()
+
+    @property
+    def base_velocity(self) -> np.ndarray:
+        """True velocity of the base, (n, 6): m/s in the world frame, then rad/s in the base frame."""
+        return self._qvel[:, self.scene.base_dof].copy()
+
+    @property
+    def torque_nm(self) -> np.ndarray:
+        """Motor torque in the last physics step, without residual and noise, (n, n_joints)."""
+        return self._force.copy()
+
+    @property
+    def temperature_c(self) -> np.ndarray:
+        """Winding temperatures, (n, n_joints)."""
+        return self._motors.heat.temperature_c.copy()
+
+    def model_of(self, world: int) -> mujoco.MjModel:
+        """One world's own model, to render it or to pass it to any MuJoCo function."""
+        self._refresh_constants()
+        return self._batch.get_model(world)
+
+    def data_of(self, world: int) -> mujoco.MjData:
+        """One world's state; call mj_forward for derived quantities."""
+        return self._batch.get_data(world)
+
+    # Inside
+
+    def _rows(self, ids: np.ndarray | None) -> np.ndarray:
+        if ids is None:
+            return np.arange(self.n, dtype=np.int32)
+        rows = np.flatnonzero(ids) if np.asarray(ids).dtype == bool else np.unique(ids)
+        if len(rows) and not (0 <= rows[0] and rows[-1] < self.n):
+            raise WorldsError(f"world {rows[-1] if rows[-1] >= self.n else rows[0]} does not exist; there are {self.n}, from 0")
+        return rows.astype(np.int32)
+
+    def _step_native(self, ids: np.ndarray | None) -> None:
+        """All physics steps of the period in one call."""
+        line, past, steps = self._motors.line, self._senses.past, self.scene.substeps
+        noisy = self._values.has("torque_noise_nm")
+        if not noisy and not line.delayed and past is None:
+            self._ctrl[:] = line.latest
+            self._batch.step(ids, nstep=steps)
+            return
+        targets = line.sequence()
+        spec, control = CTRL, targets
+        if noisy:
+            spec, nu = CTRL | QFRC, targets.shape[2]
+            control = np.zeros((self.n, steps, nu + self.model.nv))
+            control[:, :, :nu] = targets
+            control[:, :, nu:][:, :, self.scene.joint_dof] = self._draw_torque()
+        record = () if past is None else ("qpos", "qvel")
+        out = self._batch.rollout(steps, control if ids is None else control[ids], spec, record=record, ids=ids)
+        if past is not None:
+            past.push(self._senses.reading(out["qpos"], out["qvel"]), slice(None) if ids is None else ids)
+
+    def _step_in_python(self, ids: np.ndarray | None) -> None:
+        """One call per physics step, with residual torque and backlash between them."""
+        targets = self._motors.line.sequence()
+        noise = self._draw_torque() if self._values.has("torque_noise_nm") else None
+        backlash = self._values.has("backlash_rad")
+        for k in range(self.scene.substeps):
+            target, position = targets[:, k], self._qpos[:, self.scene.joint_qpos]
+            if backlash:
+                # The servo sees the motor's side, q_m: kp (target - q_m) = kp ((target + q - q_m) - q).
+                target = target + self._motors.take_up(position)
+            self._ctrl[:] = target
+            torque = None if noise is None else noise[:, k]
+            if self.residual is not None:
+                added = self.residual(target - position, position, self._qvel[:, self.scene.joint_dof])
+                torque = added if torque is None else torque + added
+            if torque is not None:
+                self._qfrc[:, self.scene.joint_dof] = torque
+            self._batch.step(ids)
+            if self._senses.past is not None:
+                self._senses.past.push(self._reading()[:, None])
+
+    def _reading(self) -> np.ndarray:
+        reading = self._senses.reading(self._qpos, self._qvel)
+        if self._values.has("backlash_rad"):
+            reading[:, : self.robot.contract.n_joints] -= self._motors.lead(self._qpos[:, self.scene.joint_qpos])
+        return reading
+
+    def _draw_torque(self) -> np.ndarray:
+        noise = self._values["torque_noise_nm"]
+        draw = self._torque_rng.standard_normal((self._period, self.scene.substeps, noise.shape[1]), dtype=np.float32)
+        return self._share(draw) * noise[:, None, :]
+
+    def _draw_sensor(self, width: int) -> np.ndarray:
+        return self._share(self._sensor_rng.standard_normal((self._period, width)))
+
+    def _share(self, draw: np.ndarray) -> np.ndarray:
+        """Give world i the draw of world i % period."""
+        return draw if self._period == self.n else draw[np.arange(self.n) % self._period]
+
+    def _refresh_constants(self) -> None:
+        if self._stale_constants.any():
+            self._batch.set_const(np.flatnonzero(self._stale_constants).astype(np.int32))
+            self._stale_constants[:] = False
+
+    def _advance_pushes(self) -> None:
+        if self._push_left_s.any():
+            self._push_left_s = np.maximum(self._push_left_s - self.control_dt_s, 0.0)
+            over = self._push_left_s < 0.5 * self.physics_dt_s
+            self._xfrc[over, self.scene.base_body, :3] = 0.0
+            self._push_left_s[over] = 0.0
+
+    def _stop_unstable(self, reason: str) -> None:
+        warned = self._batch.warning[:, BAD, 1].sum(axis=1)
+        speed = np.abs(self._qvel).max(axis=1)
+        bad = self.alive & ((warned > self._warned) | ~(speed < TOO_FAST) | (self._batch.status != 0))
+        self._warned = warned
+        if bad.any():
+            self._fail(np.flatnonzero(bad), reason or "the simulation became unstable (a force, a gain or a mass is out of proportion to the time step)")
+
+    def _fail(self, rows: np.ndarray, reason: str) -> None:
+        """Stop worlds: their state goes back to the start, their last sensor readings stay."""
+        if not len(rows):
+            return
+        self.failures += [Failure(int(world), float(self._sensors.time_s[world]), reason) for world in rows]
+        kept = self._sensors
+        self.reset(rows)
+        self._sensors = kept
+        self.alive[rows] = False
+
+
+def _assign(array: np.ndarray, rows: np.ndarray, columns: np.ndarray | slice, values: np.ndarray) -> None:
+    if isinstance(columns, slice):
+        array[rows, columns] = values
+    else:
+        array[np.ix_(rows, columns)] = values
+
+
+def _merge(old: Sensors, new: Sensors, rows: np.ndarray) -> Sensors:
+    """`old` with the readings of `rows` taken from `new`."""
+    if len(rows) == len(old.time_s):
+        return new
+    merged = {}
+    for field in Sensors.__dataclass_fields__:
+        merged[field] = getattr(old, field).copy()
+        merged[field][rows] = getattr(new, field)[rows]
+    return Sensors(**merged)
+
+
+def _silence_engine_log() -> None:
+    """Keep MuJoCo from writing MUJOCO_LOG.TXT into the user's folder and warnings over the screen.
+
+    Instability is found and reported by `Worlds`. The callback runs on the engine's threads and must be a C
+    function: strlen takes the message and does nothing with it.
+    """
+    mujoco.set_mju_user_warning(ctypes.CDLL(None).strlen)
