@@ -1,9 +1,6 @@
-import os
 from pathlib import Path
 
 import pytest
-
-os.environ.setdefault("MUJOCO_GL", "egl")
 
 from surefoot.robot import Robot, load_robot
 

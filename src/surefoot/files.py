@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,8 @@ def _unique_mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
     return mapping
 
 
+# YAML 1.1 reads '1e-3' as text, because it has no dot; everybody else reads a number.
+_UniqueKeyLoader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"), list("-+0123456789"))
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
 
 
@@ -53,7 +56,7 @@ def read_yaml(path: Path, error: type[SurefootError]) -> dict[str, Any]:
     return content
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then move it into place: whole or not at all."""
     folder = path.parent
     try:
@@ -79,7 +82,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8") and None)
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def sha256(*parts: bytes) -> str:
@@ -98,4 +101,9 @@ def canonical_json(content: Any) -> str:
 
 def is_number(value: Any) -> bool:
     """Whether a value read from YAML or JSON is a finite number (True is not a number here)."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False

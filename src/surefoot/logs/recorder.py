@@ -55,7 +55,9 @@ def record(
     run = rollout(worlds, agent, command, progress)
     if not run.valid.any(axis=1).all() or worlds.failures:
         first = worlds.failures[0]
-        raise LogError(f"rollout {first.world} of {twin.name} stopped after {first.time_s:.2f} s: {first.reason}; check the values in its YAML file")
+        raise LogError(
+            f"rollout {first.world} of {twin.name} stopped after {first.time_s:.2f} s: {first.reason}; check the values in its YAML file"
+        )
 
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("episode", "time_s", "command", *CHANNELS)}
     fallen = 0

@@ -1,0 +1,25 @@
+"""The policy: an ONNX file with the robot's contract inside, and sensor readings, in; a batch of actions out.
+
+Built-in agents (zero, random, trot) act through the same interface, to look at a robot before it has a policy.
+It must not know training, simulators or logs.
+"""
+
+from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, make_agent
+from surefoot.policy.export_mlp import write_mlp
+from surefoot.policy.observation import Observer
+from surefoot.policy.onnx_policy import OnnxPolicy, attach
+from surefoot.policy.trot import Gait, TrotAgent
+
+__all__ = [
+    "Agent",
+    "Gait",
+    "Observer",
+    "OnnxPolicy",
+    "PolicyAgent",
+    "RandomAgent",
+    "TrotAgent",
+    "ZeroAgent",
+    "attach",
+    "make_agent",
+    "write_mlp",
+]

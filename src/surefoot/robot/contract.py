@@ -6,6 +6,7 @@ field by field before a policy may move anything. Nothing in it is ever retyped 
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,10 +158,26 @@ def _contract_from_dict(content: Any, source: str) -> Contract:
         }
         limits = tuple((float(low), float(high)) for low, high in content["position_limit_rad"])
         vx, vy, wz = ((float(low), float(high)) for low, high in content["command_range"])
-        scalars = {key: float(content[key]) for key in ("action_clip", "control_hz")}
-    except (TypeError, ValueError):
-        raise PolicyError(f"the contract inside {source} holds something that is not a number where one is needed; attach it again with 'surefoot policy attach'") from None
+        action_clip, control_hz = float(content["action_clip"]), float(content["control_hz"])
+        everything = [*(v for values in (*numbers.values(), *limits, vx, vy, wz) for v in values), action_clip, control_hz]
+        if not all(map(math.isfinite, everything)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise PolicyError(
+            f"the contract inside {source} holds something that is not a number where one is needed; attach it again with 'surefoot policy attach'"
+        ) from None
     if any(len(values) != len(joints) for values in (*numbers.values(), limits)) or not joints:
-        raise PolicyError(f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again with 'surefoot policy attach'")
+        raise PolicyError(
+            f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again with 'surefoot policy attach'"
+        )
     observation = parse_observation(content["observation"], f"the observation of {source}", PolicyError)
-    return Contract(str(content["robot"]), joints, position_limit_rad=limits, observation=observation, command_range=(vx, vy, wz), **numbers, **scalars)
+    return Contract(
+        str(content["robot"]),
+        joints,
+        position_limit_rad=limits,
+        observation=observation,
+        command_range=(vx, vy, wz),
+        action_clip=action_clip,
+        control_hz=control_hz,
+        **numbers,
+    )

@@ -28,10 +28,13 @@ BRAKE_S = 0.05  # kd is at most kp times this, or a leg's swing would be braked 
 SPEED_RAD_S = 20.0
 OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
 MARK = "  # GUESS: "
+ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))  # an enum is not equal to NumPy's integer
 
 
 def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given)."""
+    if not model_path.is_file():
+        raise RobotError(f"the model {model_path} does not exist; give the path of an MJCF (.xml) or URDF (.urdf) file")
     spec = load_spec(model_path)
     model = compile_spec(spec, model_path)
     base = _base(model, model_path)
@@ -58,7 +61,7 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
         "",
         *_feet_lines(guess_feet(model, data, base)),
         "",
-        f"joints:{MARK}{_order(model, base, joints)}; put them in the order of the policy's actions",
+        f"joints:{MARK}{_order(model, base)}; put them in the order of the policy's actions",
         *(f"  - {_word(name)}" for name in names.values()),
         *_per_joint("pose_rad", names, pose),
         *_per_joint("kp_nm_per_rad", names, {j: kp for j, (kp, _) in gains.items()}),
@@ -88,7 +91,7 @@ def guessed(text: str) -> list[tuple[str, str]]:
         _, mark, why = line.partition(MARK)
         if mark and not line.startswith("#") and why not in found.setdefault(key, []):
             found[key].append(why)
-    return [(key, "; ".join(reasons)) for key, reasons in found.items()]
+    return [(key, " | ".join(reasons)) for key, reasons in found.items()]
 
 
 def _base(model: mujoco.MjModel, path: Path) -> int:
@@ -102,22 +105,24 @@ def _base(model: mujoco.MjModel, path: Path) -> int:
     return base
 
 
+def _mine(model: mujoco.MjModel, base: int) -> list[int]:
+    """Hinge and slide joints of the robot, in the model's order."""
+    return [j for j in range(model.njnt) if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS]
+
+
 def _driven(model: mujoco.MjModel, base: int) -> list[int]:
-    """Joints of the robot that an actuator of the model acts on."""
-    kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    ids = {int(model.actuator_trnid[a][0]) for a in range(model.nu) if model.actuator_trntype[a] in kinds}
-    return sorted(j for j in ids if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS)
+    """Those that an actuator of the model acts on."""
+    return [j for j in _mine(model, base) if _actuators(model, j)]
 
 
 def _joints(model: mujoco.MjModel, base: int, path: Path) -> list[int]:
-    mine = [j for j in range(model.njnt) if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS]
-    named = [j for j in _driven(model, base) or mine if model.joint(j).name]
+    named = [j for j in _driven(model, base) or _mine(model, base) if model.joint(j).name]
     if not named:
         raise RobotError(f"{path}: the robot has no hinge or slide joint with a name; give each joint that a motor drives a name")
     return named
 
 
-def _order(model: mujoco.MjModel, base: int, joints: list[int]) -> str:
+def _order(model: mujoco.MjModel, base: int) -> str:
     return "the joints with an actuator, in the model's order" if _driven(model, base) else "all joints, in the model's order"
 
 
@@ -157,13 +162,12 @@ def _gains(model: mujoco.MjModel, joint: int, limit: float, inertia: float) -> t
             return kp, Guess(0.0, f"the model's position actuator has none; the joint's own damping of {damping:g} stays in the model")
     critical = 2 * math.sqrt(kp.value * inertia)  # kd of damping ratio 1 for kp and inertia
     if critical <= BRAKE_S * kp.value:
-        return kp, Guess(_three_digits(critical), f"damping ratio 1 for the {inertia:.2g} kg·m² that the joint turns")
-    return kp, Guess(_three_digits(BRAKE_S * kp.value), f"kp × {BRAKE_S:g} s")
+        return kp, Guess(_three_digits(critical), "damping ratio 1 for the inertia that the joint turns")
+    return kp, Guess(_three_digits(BRAKE_S * kp.value), f"kp × {BRAKE_S:g} s, less than damping ratio 1 needs, for a leg that swings")
 
 
 def _actuators(model: mujoco.MjModel, joint: int) -> list[int]:
-    kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    return [a for a in range(model.nu) if model.actuator_trntype[a] in kinds and model.actuator_trnid[a][0] == joint]
+    return [a for a in range(model.nu) if model.actuator_trntype[a] in ON_JOINT and model.actuator_trnid[a][0] == joint]
 
 
 def _speeds(model_path: Path, names: dict[int, str]) -> dict[int, Guess]:

@@ -14,7 +14,21 @@ from surefoot.robot.contract import Contract, parse_observation
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.values import match, per_name
 
-REQUIRED = ("name", "model", "base", "feet", "joints", "pose_rad", "kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "velocity_limit_rad_s", "action_scale_rad", "observation", "control_hz")
+REQUIRED = (
+    "name",
+    "model",
+    "base",
+    "feet",
+    "joints",
+    "pose_rad",
+    "kp_nm_per_rad",
+    "kd_nms_per_rad",
+    "torque_limit_nm",
+    "velocity_limit_rad_s",
+    "action_scale_rad",
+    "observation",
+    "control_hz",
+)
 OPTIONAL = ("imu", "physics_hz", "base_height_m", "action_clip", "command_range", "symmetry", "notes")
 COMMANDS = {"vx_m_s": (-1.0, 1.0), "vy_m_s": (-0.5, 0.5), "wz_rad_s": (-1.0, 1.0)}
 DEFAULT_PHYSICS_HZ = 500.0
@@ -58,7 +72,9 @@ class Robot:
         hz = self.physics_hz if physics_hz is None else physics_hz
         steps = round(hz / self.contract.control_hz)
         if steps < 1 or abs(steps * self.contract.control_hz - hz) > 1e-9 * hz:
-            raise RobotError(f"physics_hz {hz:g} is not a multiple of control_hz {self.contract.control_hz:g}; use for example {max(steps, 1) * self.contract.control_hz:g}")
+            raise RobotError(
+                f"physics_hz {hz:g} is not a multiple of control_hz {self.contract.control_hz:g}; use for example {max(steps, 1) * self.contract.control_hz:g}"
+            )
         return steps
 
     def spec(self) -> mujoco.MjSpec:
@@ -115,9 +131,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     height = content.get("base_height_m")
     height = standing_height(model, contract, feet, base) if height is None else _positive(height, "base_height_m", path)
     driven = {model.joint(name).id for name in joints}
-    passive = tuple(
-        model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE
-    )
+    passive = tuple(model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE)
     identity = {
         "contract": contract.hash, "base": base, "imu": imu, "feet": feet, "physics_hz": physics_hz, "base_height_m": height,
         "mirror": mirror and (mirror.index, mirror.sign),
@@ -175,14 +189,18 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
         resolved = per_name(content[key], joints, f"{path}: {key}", RobotError)
         for joint, number in zip(joints, resolved, strict=True):
             if minimum is not None and (number < minimum or (minimum == 0 and key != "kd_nms_per_rad" and number == 0)):
-                raise RobotError(f"{path}: {key} of {joint} is {number:g}; it must be {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}")
+                raise RobotError(
+                    f"{path}: {key} of {joint} is {number:g}; it must be {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}"
+                )
         return resolved
 
     limits = tuple(_range(model, joint, path) for joint in joints)
     pose = values("pose_rad", None)
     for joint, angle, (low, high) in zip(joints, pose, limits, strict=True):
         if not low <= angle <= high:
-            raise RobotError(f"{path}: pose_rad of {joint} is {angle:g}, outside the model's range {low:g} to {high:g}; wrong sign, or degrees instead of radians?")
+            raise RobotError(
+                f"{path}: pose_rad of {joint} is {angle:g}, outside the model's range {low:g} to {high:g}; wrong sign, or degrees instead of radians?"
+            )
     return Contract(
         robot=content["name"], joints=joints, pose_rad=pose,
         kp_nm_per_rad=values("kp_nm_per_rad", 0), kd_nms_per_rad=values("kd_nms_per_rad", 0),
@@ -201,7 +219,9 @@ def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]
         raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; limits must be finite numbers")
     if not model.jnt_limited[model.joint(joint).id]:
         if low >= high and (low, high) != (0.0, 0.0):  # MuJoCo takes such a range for no limit, in silence
-            raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; the lower limit must come first and be below the upper")
+            raise RobotError(
+                f"{path}: the model's range of {joint} is {low:g} to {high:g}; the lower limit must come first and be below the upper"
+            )
         return (-np.pi * 2, np.pi * 2)
     return (low, high)
 
@@ -247,13 +267,20 @@ def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None
         return None
     sites = [model.site(s).name for s in range(model.nsite) if model.body(model.site_bodyid[s]).name == base]
     if value not in sites:
-        raise RobotError(f"{path}: imu {value!r} is not a site on the base {base!r}{nearest(str(value), sites) if sites else ''}; leave it out to use the base frame")
+        raise RobotError(
+            f"{path}: imu {value!r} is not a site on the base {base!r}{nearest(str(value), sites) if sites else ''}; leave it out to use the base frame"
+        )
     return str(value)
 
 
 def _mirror(value: Any, joints: tuple[str, ...], path: Path) -> Mirror:
     what = f"{path}: symmetry"
-    if not isinstance(value, dict) or set(value) - {"swap", "flip"} or not isinstance(value.get("swap"), dict) or not isinstance(value.get("flip", []), list):
+    if (
+        not isinstance(value, dict)
+        or set(value) - {"swap", "flip"}
+        or not isinstance(value.get("swap"), dict)
+        or not isinstance(value.get("flip", []), list)
+    ):
         raise RobotError(f"{what} must give 'swap' (left prefix: right prefix) and 'flip' (patterns of joints whose sign turns)")
     index = list(range(len(joints)))
     for left, right in value["swap"].items():

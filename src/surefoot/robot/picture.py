@@ -18,21 +18,21 @@ from surefoot.files import write_whole
 from surefoot.robot.load import Robot, joint_addresses
 from surefoot.robot.model import compile_spec
 
+EGL = ("", "egl")
 OFF = ("disable", "disabled", "off", "false", "0")
 FIELD_OF_VIEW_DEG = 35.0
 AZIMUTH_DEG, ELEVATION_DEG = 140.0, -18.0  # from the front right, a little above
-MARGIN = 1.05
+MARGIN = 1.1
 SUN = (-0.32, -0.22, -1.0)  # the shadow falls behind the robot, as the camera sees it
 SUN_DISTANCE = 1.6  # robot sizes
 SHOWN_GROUPS = 3  # MuJoCo shows groups 0 to 2; models keep their collision shapes in 3 and above
-WAY_OUT = "install the packages libegl1 and libgl1-mesa-dri, or libosmesa6 and set MUJOCO_GL=osmesa"
+NO_EGL = "install the packages libegl1 and libgl1-mesa-dri, or libosmesa6 and set MUJOCO_GL=osmesa"
 
 
 def render(robot: Robot, path: Path, width: int = 960, height: int = 720) -> None:
     """Write a PNG of the robot standing in its default pose."""
     spec = robot.spec()
     studio(spec, size_m=size_of(robot), floor=True)
-    spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
     model = compile_spec(spec, robot.model_path)
     data = standing(robot, model)
     with Frames(model, width, height) as frames:
@@ -89,19 +89,19 @@ def standing(robot: Robot, model: mujoco.MjModel) -> mujoco.MjData:
 def size_of(robot: Robot) -> float:
     """The largest of the robot's length, width and height in its default pose, m."""
     model = compile_spec(robot.spec(), robot.model_path)
-    low, high = _bounds(model, standing(robot, model))
-    return float((high - low).max())
+    return float(np.ptp(_corners(model, standing(robot, model)), axis=0).max())
 
 
 def framed(model: mujoco.MjModel, data: mujoco.MjData, aspect: float) -> mujoco.MjvCamera:
     """A free camera from which all that moves fits into a picture of this width / height."""
-    low, high = _bounds(model, data)
+    corners = _corners(model, data)
+    middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
     camera = mujoco.MjvCamera()
     camera.type = mujoco.mjtCamera.mjCAMERA_FREE
     camera.azimuth, camera.elevation = AZIMUTH_DEG, ELEVATION_DEG
-    camera.lookat = (low + high) / 2
+    camera.lookat = middle
     half_angle = np.radians(model.vis.global_.fovy) / 2
-    camera.distance = MARGIN * _distance(low, high, np.tan(half_angle), aspect)
+    camera.distance = MARGIN * _distance(corners - middle, np.tan(half_angle), aspect)
     return camera
 
 
@@ -123,12 +123,15 @@ class Frames:
             self._gl = _gl_context(width, height)
             self._gl.make_current()
             self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+            mujoco.mjr_resizeOffscreen(width, height, self._context)  # whatever size the model asks for
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         except RobotError:
             raise
         except Exception as reason:  # every GL library has exceptions of its own, and all of them mean the same here
             self.close()
-            raise RobotError(f"no picture can be drawn on this machine ({' '.join(str(reason).split())[:120]}); {WAY_OUT}") from None
+            chosen = os.environ.get("MUJOCO_GL", "")
+            way_out = NO_EGL if chosen.lower().strip() in EGL else f"unset MUJOCO_GL, which is {chosen!r}, to draw with EGL"
+            raise RobotError(f"no picture can be drawn on this machine ({' '.join(str(reason).split())[:120]}); {way_out}") from None
 
     def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera) -> np.ndarray:
         """Pixels of one state, (height, width, 3), uint8."""
@@ -164,7 +167,7 @@ def _gl_context(width: int, height: int) -> Any:
     choice = os.environ.get("MUJOCO_GL", "").lower().strip()
     if choice in OFF:
         raise RobotError(f"no picture can be drawn because MUJOCO_GL is {choice!r}; unset it to draw with EGL")
-    if sys.platform == "linux" and choice in ("", "egl"):
+    if sys.platform == "linux" and choice in EGL:
         from mujoco.egl import GLContext
     else:
         from mujoco.gl_context import GLContext
@@ -186,24 +189,20 @@ def _checkered_floor(spec: mujoco.MjSpec, size_m: float) -> None:
     )  # fmt: skip
 
 
-def _bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the box around all geoms that belong to moving bodies, m."""
+def _corners(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Corners of the boxes around the geoms of all bodies that move, (n, 3), m."""
     geoms = np.flatnonzero(model.body_weldid[model.geom_bodyid] > 0)
-    if not len(geoms):
-        return data.subtree_com[0] - 0.5, data.subtree_com[0] + 0.5
+    signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    local = model.geom_aabb[geoms, None, :3] + signs * model.geom_aabb[geoms, None, 3:]
     rotation = data.geom_xmat[geoms].reshape(-1, 3, 3)
-    centre = data.geom_xpos[geoms] + np.einsum("nij,nj->ni", rotation, model.geom_aabb[geoms, :3])
-    half = np.einsum("nij,nj->ni", np.abs(rotation), model.geom_aabb[geoms, 3:])
-    return (centre - half).min(axis=0), (centre + half).max(axis=0)
+    return (data.geom_xpos[geoms, None] + np.einsum("nij,nkj->nki", rotation, local)).reshape(-1, 3)
 
 
-def _distance(low: np.ndarray, high: np.ndarray, slope: float, aspect: float) -> float:
-    """Distance from the middle of a box at which its eight corners lie inside the camera's pyramid, m."""
+def _distance(offsets: np.ndarray, slope: float, aspect: float) -> float:
+    """How far back a camera must stand for all points, given relative to what it looks at, to lie inside its pyramid, m."""
     azimuth, elevation = np.radians([AZIMUTH_DEG, ELEVATION_DEG])
     forward = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
     right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
     up = np.cross(right, forward)
-    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-    corners = signs * (high - low) / 2
-    needed = np.maximum(np.abs(corners @ up) / slope, np.abs(corners @ right) / (slope * aspect)) - corners @ forward
+    needed = np.maximum(np.abs(offsets @ up) / slope, np.abs(offsets @ right) / (slope * aspect)) - offsets @ forward
     return max(float(needed.max()), 1e-3)

@@ -93,7 +93,7 @@ def _inside(model: mujoco.MjModel, joint: int) -> Guess:
     edge = 0.01 * (high - low)
     if math.isfinite(edge) and not low + edge < 0.0 < high - edge:
         middle = _clipped(model, joint, round((low + high) / 2, 3))
-        return Guess(middle, f"middle of the range {low:g} to {high:g}, where 0 is not well inside")
+        return Guess(middle, "no keyframe in the model; 0 is not well inside the range, so the middle of it")
     return Guess(0.0, "no keyframe in the model; 0 is inside the range")
 
 
@@ -105,7 +105,7 @@ def _level(model: mujoco.MjModel, straight: mujoco.MjData, pose: dict[int, Guess
             back = round(-math.copysign(0.5, along) * pose[knee].value, 3)
             pose[joint] = Guess(
                 _clipped(model, joint, back),
-                f"no keyframe in the model; half of {model.joint(knee).name}, back, to keep the foot below the hip",
+                "half of the bent joint beside it, back, to keep the foot below the hip and level",
             )
             return
 

@@ -1,6 +1,5 @@
 """A robot as tables for a terminal: the contract, joint by joint, and all else that later steps rely on."""
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -12,14 +11,13 @@ ROUNDED = "~"  # marks a number that is shown with fewer digits than it has
 
 def describe(robot: Robot) -> RenderableType:
     """What the contract says, joint by joint in policy order, then the facts about the robot."""
-    parts: list[RenderableType] = [
-        Text(f"{robot.name}: {robot.contract.n_joints} joints in policy order", style="bold"),
+    return Group(
+        Text(f"{robot.name}: {robot.contract.n_joints} joints in policy order\n", style="bold"),
         _joint_table(robot),
+        Text(),
         _fact_table(robot),
-    ]
-    if any(number(value).startswith(ROUNDED) for value in _shown_numbers(robot)):
-        parts.append(Text(f"{ROUNDED} shown with 6 digits; all of them are kept", style="dim"))
-    return Group(*parts)
+        Text(f"{ROUNDED} marks a number shown with 6 digits; all its digits are kept", style="dim"),
+    )
 
 
 def number(value: float) -> str:
@@ -30,16 +28,25 @@ def number(value: float) -> str:
 
 def _joint_table(robot: Robot) -> Table:
     contract = robot.contract
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("joint", overflow="fold")
-    for heading in ("pose\nrad", "kp\nN·m/rad", "kd\nN·m·s/rad", "torque\nN·m", "speed\nrad/s", "range\nrad", "scale\nrad"):
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("joint\n\n", overflow="fold")
+    for heading in (
+        "pose\nrad\n",
+        "kp\nN·m\n/rad",
+        "kd\nN·m·s\n/rad",
+        "torque\nN·m\n",
+        "speed\nrad/s\n",
+        "low\nrad\n",
+        "high\nrad\n",
+        "scale\nrad\n",
+    ):
         table.add_column(heading, justify="right", overflow="fold")
     for i, joint in enumerate(contract.joints):
         low, high = contract.position_limit_rad[i]
         table.add_row(
             Text(joint), number(contract.pose_rad[i]), number(contract.kp_nm_per_rad[i]), number(contract.kd_nms_per_rad[i]),
             number(contract.torque_limit_nm[i]), number(contract.velocity_limit_rad_s[i]),
-            f"{number(low)} .. {number(high)}", number(contract.action_scale_rad[i]),
+            number(low), number(high), number(contract.action_scale_rad[i]),
         )  # fmt: skip
     return table
 
@@ -87,13 +94,6 @@ def _observation(robot: Robot) -> str:
 def _symmetry(mirror: Mirror | None, joints: tuple[str, ...]) -> str:
     if mirror is None:
         return "none given"
-    pairs = [f"{joints[i]} = {'-' if mirror.sign[i] < 0 else ''}{joints[other]}" for i, other in enumerate(mirror.index) if i <= other]
-    return ", ".join(pairs)
-
-
-def _shown_numbers(robot: Robot) -> list[float]:
-    contract = robot.contract
-    lists = (contract.pose_rad, contract.kp_nm_per_rad, contract.kd_nms_per_rad, contract.torque_limit_nm, contract.velocity_limit_rad_s, contract.action_scale_rad)
-    pairs = [*contract.position_limit_rad, *contract.command_range]
-    scalars = [contract.control_hz, robot.physics_hz, robot.base_height_m, robot.mass_kg, contract.action_clip]
-    return [*(v for values in lists for v in values), *(v for pair in pairs for v in pair), *scalars, *(t.scale for t in contract.observation)]
+    return ", ".join(
+        f"{joints[i]}={'-' if mirror.sign[i] < 0 else ''}{joints[other]}" for i, other in enumerate(mirror.index) if i <= other
+    )

@@ -25,14 +25,18 @@ def per_name(
         return (float(value),) * len(names)
     if isinstance(value, (list, tuple)):
         if len(value) != len(names):
-            raise error(f"{what} has {len(value)} values for {len(names)} joints ({', '.join(names)}); give one each, one number for all, or name patterns")
+            raise error(
+                f"{what} has {len(value)} values for {len(names)} joints ({', '.join(names)}); give one each, one number for all, or name patterns"
+            )
         for name, item in zip(names, value, strict=True):
             if not is_number(item):
                 raise error(f"{what} of {name} is {item!r}; it must be a finite number")
         return tuple(float(item) for item in value)
     if isinstance(value, dict):
         return _from_patterns(value, names, what, error, default)
-    raise error(f"{what} is {value!r}; it must be a finite number, a list of {len(names)} numbers in policy order, or a mapping of name patterns to numbers")
+    raise error(
+        f"{what} is {value!r}; it must be a finite number, a list of {len(names)} numbers in policy order, or a mapping of name patterns to numbers"
+    )
 
 
 def _from_patterns(

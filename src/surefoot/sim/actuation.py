@@ -12,11 +12,14 @@ one time step it equals MuJoCo's buffer with linear interpolation.
 import numpy as np
 
 from surefoot.robot.load import Robot
+from surefoot.sim.delay import split
 from surefoot.sim.fields import Fields
 from surefoot.sim.parameters import Values
 from surefoot.sim.scene import Scene
 
-MOTOR = frozenset({"kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "motor_strength", "start_temperature_c", "derate_start_c", "derate_per_c"})
+MOTOR = frozenset(
+    {"kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "motor_strength", "start_temperature_c", "derate_start_c", "derate_per_c"}
+)
 TORQUE_SPEED = frozenset({"stall_torque_nm", "no_load_speed_rad_s", "battery_level", "battery_sag_per_kw"})
 HEAT_LOSS_CAP = 0.9  # derating never takes more than this share of the torque
 
@@ -49,11 +52,7 @@ class CommandLine:
             return
         if (delay_s == delay_s[:, :1]).all():
             delay_s = delay_s[:, :1]  # one delay per world: whole rows are then copied, not single entries
-        steps = delay_s / self._dt_s
-        nearest = np.rint(steps)
-        steps = np.where(np.abs(steps - nearest) < 1e-9, nearest, steps)  # 0.006 / 0.002 is not quite 3
-        self._whole = np.floor(steps).astype(np.intp)
-        self._fraction = steps - self._whole
+        self._whole, self._fraction = split(delay_s, self._dt_s)
         # The target needed longest ago lies floor(steps) + 1 physics steps before the first of this period.
         self._resize(1 + -(-(int(self._whole.max()) + 1) // self._substeps))
 

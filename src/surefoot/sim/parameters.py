@@ -142,13 +142,17 @@ def resolve(name: str, value: Any, robot: Robot, scene: Scene, n: int, error: ty
         resolved = np.broadcast_to(array, shape).copy()
     except (TypeError, ValueError):
         given = f"the shape {np.shape(value)}" if isinstance(value, (np.ndarray, list, tuple)) else f"{value!r}"
-        expected = f"one number, {len(names)} numbers ({', '.join(names)}), or an array {shape}" if names else f"one number, or an array {shape}"
+        expected = (
+            f"one number, {len(names)} numbers ({', '.join(names)}), or an array {shape}" if names else f"one number, or an array {shape}"
+        )
         raise error(f"{name} has {given}; it takes {expected}, in {entry.unit}") from None
     bad = ~((resolved >= entry.low) & (resolved <= entry.high)) | (np.isinf(resolved) & (entry.default != INF))
     if bad.any():
         where = np.argwhere(bad)[0]
         of = f" of {names[where[1]]}" if names else ""
-        raise error(f"{name}{of} is {resolved[tuple(where)]:g} {entry.unit}; it must be finite and between {entry.low:g} and {entry.high:g}")
+        raise error(
+            f"{name}{of} is {resolved[tuple(where)]:g} {entry.unit}; it must be finite and between {entry.low:g} and {entry.high:g}"
+        )
     return resolved
 
 

@@ -75,9 +75,9 @@ def _dc_motor(motor: mujoco.MjsActuator, kp: float, kd: float) -> None:
 def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:
     if robot.imu is None:
         return None
-    rotation = np.zeros(9)
-    mujoco.mju_quat2Mat(rotation, model.site(robot.imu).quat)
-    rotation = rotation.reshape(3, 3)
+    flat = np.zeros(9)
+    mujoco.mju_quat2Mat(flat, model.site(robot.imu).quat)
+    rotation = flat.reshape(3, 3)
     return None if np.array_equal(rotation, np.eye(3)) else rotation
 
 

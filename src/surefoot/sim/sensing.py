@@ -6,10 +6,18 @@ import numpy as np
 
 from surefoot.robot.load import Robot
 from surefoot.robot.sensors import Sensors
+from surefoot.sim.delay import split
 from surefoot.sim.parameters import Values
 from surefoot.sim.scene import Scene
 
-NOISE = ("encoder_noise_rad", "encoder_bias_rad", "velocity_noise_rad_s", "gyro_noise_rad_s", "gravity_noise", "gyro_drift_rad_s_per_sqrt_s")
+NOISE = (
+    "encoder_noise_rad",
+    "encoder_bias_rad",
+    "velocity_noise_rad_s",
+    "gyro_noise_rad_s",
+    "gravity_noise",
+    "gyro_drift_rad_s_per_sqrt_s",
+)
 
 Draw = Callable[[int], np.ndarray]  # width -> (n, width) standard normal numbers
 
@@ -31,11 +39,7 @@ class Past:
 
     def set_delay(self, delay_s: np.ndarray) -> None:
         """Age of the reading of each world, (n,)."""
-        steps = delay_s / self._dt_s
-        nearest = np.rint(steps)
-        steps = np.where(np.abs(steps - nearest) < 1e-9, nearest, steps)
-        self._whole = np.floor(steps).astype(np.intp)
-        self._fraction = steps - self._whole
+        self._whole, self._fraction = split(delay_s, self._dt_s)
         memory = int(self._whole.max()) + 2
         missing = memory - self._samples.shape[1]
         if missing > 0:

@@ -47,7 +47,9 @@ class Twin:
 
     def worlds(self, n: int, *, seed: int = 0, threads: int = 0) -> Worlds:
         """n copies of this robot; the seed governs their noise."""
-        made = Worlds(self.robot, n, seed=seed, threads=threads, physics_hz=self.physics_hz, torque_speed=bool(TORQUE_SPEED & set(self.parameters)))
+        made = Worlds(
+            self.robot, n, seed=seed, threads=threads, physics_hz=self.physics_hz, torque_speed=bool(TORQUE_SPEED & set(self.parameters))
+        )
         for name, value in self.parameters.items():
             made.set(name, value)
         made.reset()
@@ -71,7 +73,9 @@ def load_twin(name_or_path: str | Path) -> Twin:
     shipped = shipped_twins()
     if not path.is_file():
         if str(name_or_path) not in shipped:
-            raise TwinError(f"no virtual robot {str(name_or_path)!r}: give a shipped name ({', '.join(shipped)}), or the path of a YAML file")
+            raise TwinError(
+                f"no virtual robot {str(name_or_path)!r}: give a shipped name ({', '.join(shipped)}), or the path of a YAML file"
+            )
         path = shipped[str(name_or_path)]
     content = read_yaml(path, TwinError)
     if "robot" not in content:
@@ -90,7 +94,9 @@ def load_twin(name_or_path: str | Path) -> Twin:
     if ("stall_torque_nm" in parameters) != ("no_load_speed_rad_s" in parameters):
         raise TwinError(f"{path}: motor needs stall_torque_nm and no_load_speed_rad_s together")
     if content.get("battery") and "stall_torque_nm" not in parameters:
-        raise TwinError(f"{path}: a battery acts through the motors' torque-speed limit; give stall_torque_nm and no_load_speed_rad_s under motor")
+        raise TwinError(
+            f"{path}: a battery acts through the motors' torque-speed limit; give stall_torque_nm and no_load_speed_rad_s under motor"
+        )
     physics_hz = content.get("physics_hz")
     if physics_hz is not None and (not is_number(physics_hz) or physics_hz <= 0):
         raise TwinError(f"{path}: physics_hz is {physics_hz!r}; it must be a number above 0")

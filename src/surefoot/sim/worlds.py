@@ -98,6 +98,7 @@ class Worlds:
         self._torque_rng, self._sensor_rng = (np.random.default_rng([seed, stream]) for stream in range(2))
         self._motors = Motors(self._values, self._fields, robot, self.scene, n)
         self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
+        self._sensors: Sensors = self._senses.measure(self._time, self._reading())
         self.reset()
 
     # Parameters
@@ -268,7 +269,7 @@ class Worlds:
         if ids is None:
             return np.arange(self.n, dtype=np.int32)
         rows = np.flatnonzero(ids) if np.asarray(ids).dtype == bool else np.unique(ids)
-        if len(rows) and not (0 <= rows[0] and rows[-1] < self.n):
+        if len(rows) and (rows[0] < 0 or rows[-1] >= self.n):
             raise WorldsError(f"world {rows[-1] if rows[-1] >= self.n else rows[0]} does not exist; there are {self.n}, from 0")
         return rows.astype(np.int32)
 
@@ -349,7 +350,10 @@ class Worlds:
         bad = self.alive & ((warned > self._warned) | ~(speed < TOO_FAST) | (self._batch.status != 0))
         self._warned = warned
         if bad.any():
-            self._fail(np.flatnonzero(bad), reason or "the simulation became unstable (a force, a gain or a mass is out of proportion to the time step)")
+            self._fail(
+                np.flatnonzero(bad),
+                reason or "the simulation became unstable (a force, a gain or a mass is out of proportion to the time step)",
+            )
 
     def _fail(self, rows: np.ndarray, reason: str) -> None:
         """Stop worlds: their state goes back to the start, their last sensor readings stay."""

@@ -1,0 +1,43 @@
+"""Writing a benchmark's figures with the command, versions and machine that gave them."""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from surefoot.files import write_text
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("surefoot", "mujoco", "numpy", "onnxruntime", "torch", "rsl-rl-lib")
+
+
+def provenance() -> dict[str, Any]:
+    """Command, versions, machine and commit."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return {
+        "command": shlex.join(["python", *sys.argv]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit.stdout.strip() or None,
+        "versions": versions,
+        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version()},
+    }
+
+
+def write_results(name: str, content: dict[str, Any], out: Path | None = None) -> Path:
+    """Write `content` with its provenance to bench/results/, or to `out`."""
+    path = out or RESULTS / name
+    write_text(path, json.dumps({"provenance": provenance(), **content}, indent=1) + "\n")
+    print(f"wrote {path}")
+    return path

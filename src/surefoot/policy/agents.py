@@ -1,0 +1,113 @@
+"""What can drive a robot: a policy, or something built in. All act on a batch of robots at once."""
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from surefoot.errors import PolicyError, nearest
+from surefoot.files import sha256
+from surefoot.policy.observation import Observer
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.policy.trot import TrotAgent
+from surefoot.robot import Robot, Sensors
+
+BUILT_IN = ("zero", "random", "trot")
+
+
+class Agent(Protocol):
+    """Turns sensor readings and commands into actions, for n robots at once."""
+
+    @property
+    def label(self) -> str:
+        """A short name, for tables."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """Hash of all that decides what it does, for provenance."""
+        ...
+
+    def reset(self, ids: np.ndarray | None = None) -> None:
+        """Forget the past of some robots, of all without `ids`."""
+        ...
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Actions (n, n_joints), float64, for a command (n, 3) of forward m/s, left m/s and turn rad/s."""
+        ...
+
+
+class ZeroAgent:
+    """Holds the default pose."""
+
+    label = "zero"
+    hash = sha256(b"zero")
+
+    def reset(self, ids: np.ndarray | None = None) -> None:
+        """Nothing to forget."""
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Zeros (n, n_joints)."""
+        return np.zeros(sensors.joint_position_rad.shape)
+
+
+class RandomAgent:
+    """Independent normal actions; a reset does not rewind them, so that no two episodes are alike."""
+
+    label = "random"
+
+    def __init__(self, seed: int = 0, std: float = 1.0) -> None:
+        self.hash = sha256(b"random", repr((seed, std)).encode())
+        self._std = std
+        self._random = np.random.default_rng(seed)
+
+    def reset(self, ids: np.ndarray | None = None) -> None:
+        """Nothing to forget."""
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Normal numbers (n, n_joints) with the given standard deviation."""
+        return self._std * self._random.standard_normal(sensors.joint_position_rad.shape)
+
+
+class PolicyAgent:
+    """A policy in the loop: it observes its own previous output, clipped, and zero after a reset."""
+
+    def __init__(self, policy: OnnxPolicy, robot: Robot, n: int) -> None:
+        policy.check(robot)
+        self.policy = policy
+        self.label = Path(policy.name).stem
+        self.hash = policy.hash
+        self._observer = Observer(robot.contract, n)
+        self._last_action = np.zeros((n, robot.contract.n_joints))
+
+    def reset(self, ids: np.ndarray | None = None) -> None:
+        """Forget the previous action and the history of some robots, of all without `ids`."""
+        self._observer.reset(ids)
+        self._last_action[slice(None) if ids is None else ids] = 0.0
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Actions (n, n_joints), clipped as the contract says; a row that is not finite stays so until its reset."""
+        observation = self._observer.observe(sensors, command, self._last_action)
+        action = self.policy.run(observation).astype(np.float64)
+        clip = self.policy.contract.action_clip
+        np.clip(action, -clip, clip, out=action)
+        self._last_action[:] = action
+        return action
+
+
+def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) -> Agent:
+    """The agent for 'zero', 'random', 'trot', the name of a policy shipped with the robot, or the path of an .onnx file."""
+    name = str(name_or_path)
+    if name == "zero":
+        return ZeroAgent()
+    if name == "random":
+        return RandomAgent(seed)
+    if name == "trot":
+        return TrotAgent(robot)
+    shipped = {file.stem: file for file in sorted((robot.path.parent / "policies").glob("*.onnx"))}
+    path = shipped.get(name, Path(name).expanduser())
+    if path.suffix == ".onnx" or path.exists():
+        return PolicyAgent(OnnxPolicy.load(path), robot, n)
+    raise PolicyError(
+        f"no policy {name!r}{nearest(name, (*BUILT_IN, *shipped))}; give one of {', '.join((*BUILT_IN, *shipped))}, or the path of an .onnx file"
+    )
