@@ -56,7 +56,7 @@ class TestContractInside:
         [
             ({"joints": "reversed"}, "joints"),
             ({"kp_nm_per_rad": (25.0, 30.0)}, "kp_nm_per_rad of FL_thigh_joint: 25.0 against 30.0"),
-            ({"pose_rad": (0.0, 0.8)}, "pose_rad of FL_thigh_joint"),
+            ({"pose_rad": (0.1, 0.7)}, "pose_rad of FL_thigh_joint"),
             ({"action_scale_rad": (np.nextafter(0.25, 1),)}, "action_scale_rad of FL_hip_joint"),
             ({"control_hz": 100.0}, "control_hz: 50.0 against 100.0"),
             ({"observation": Term("gyro", 0.5)}, "gyro×0.25"),

@@ -23,14 +23,14 @@ def test_go2_contract() -> None:
     assert robot.name == "go2"
     assert contract.n_joints == 12
     assert contract.joints[:3] == ("FL_hip_joint", "FL_thigh_joint", "FL_calf_joint")
-    assert contract.pose_rad == (0.0, 0.9, -1.8) * 4
+    assert contract.pose_rad == (0.1, 0.8, -1.5, -0.1, 0.8, -1.5, 0.1, 1.0, -1.5, -0.1, 1.0, -1.5)
     assert contract.torque_limit_nm == (23.7, 23.7, 45.43) * 4
     assert contract.position_limit_rad[2] == (-2.7227, -0.83776)
     assert contract.observation_size == 45
     assert contract.control_dt_s == 0.02
     assert robot.substeps() == 10
     assert robot.substeps(1000) == 20
-    assert 0.25 < robot.base_height_m < 0.32
+    assert 0.25 < robot.base_height_m < 0.33
     assert robot.mass_kg == pytest.approx(15.2064, abs=1e-3)
     assert robot.passive_joints == ()
 

@@ -83,8 +83,8 @@ def test_key_given_twice(tmp_path: Path) -> None:
     ("text", "part"),
     [
         ("a: [1, 2", "not valid YAML"),
-        ("- a\n- b\n", "found list"),
-        ("", "found NoneType"),
+        ("- a\n- b\n", "found a list"),
+        ("", "found nothing"),
         ("a: !!python/object:os.system {}", "not valid YAML"),
     ],
 )

@@ -71,7 +71,7 @@ def test_set_takes_numbers_lists_patterns_and_arrays(go2):
     [
         ("armature", 0.1, "did you mean 'armature_kgm2'"),
         ("armature_kgm2", [0.1, 0.2], "12 numbers"),
-        ("armature_kgm2", -0.1, "between 0 and inf"),
+        ("armature_kgm2", -0.1, "between 0 and 1e"),
         ("armature_kgm2", float("nan"), "must be finite"),
         ("armature_kgm2", {"*_knee": 0.1}, "matches none of"),
         ("delay_s", 3.0, "between 0 and 1"),
@@ -79,6 +79,13 @@ def test_set_takes_numbers_lists_patterns_and_arrays(go2):
         ("kp_nm_per_rad", "hard", "it takes one number"),
         ("battery_level", 0.9, "torque_speed=True"),
         ("torque_limit_nm", float("inf"), "must be finite"),
+        ("torque_limit_nm", 1e300, "between 0 and 1e"),
+        ("kp_nm_per_rad", "20", "has '20'; it takes one number"),
+        ("kp_nm_per_rad", True, "has True; it takes one number"),
+        ("kp_nm_per_rad", ["20"] * 12, "it takes one number"),
+        ("kp_nm_per_rad", [[20, 20], [20]], "it takes one number"),
+        ("kp_nm_per_rad", 10**400, "it takes one number"),
+        ("floor_friction", 0.0, "between 0.001 and"),
     ],
 )
 def test_bad_parameters_are_refused_with_a_sentence(go2, name, value, says):
@@ -90,6 +97,10 @@ def test_bad_parameters_are_refused_with_a_sentence(go2, name, value, says):
 def test_bad_calls_are_refused_with_a_sentence(go2):
     with pytest.raises(WorldsError, match="at least 1"):
         Worlds(go2, 0)
+    with pytest.raises(WorldsError, match="the seed is -1"):
+        Worlds(go2, 1, seed=-1)
+    with pytest.raises(WorldsError, match="-2 threads"):
+        Worlds(go2, 1, threads=-2)
     worlds = Worlds(go2, 2)
     with pytest.raises(WorldsError, match=r"must be \(2, 12\)"):
         worlds.step(np.zeros(12))

@@ -1,7 +1,9 @@
 """Mistakes a user can make. The command line prints them as one sentence, never as a traceback."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+from typing import Any
 
 
 class SurefootError(Exception):
@@ -26,6 +28,12 @@ class TwinError(SurefootError):
 
 class LogError(SurefootError):
     """A log cannot be read or written."""
+
+
+def shown(value: Any) -> str:
+    """A user's value for a sentence, cut where it is long: nested YAML aliases can stand for millions of entries."""
+    text = repr(value) if isinstance(value, (str, float)) else reprlib.repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

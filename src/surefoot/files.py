@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from surefoot.errors import SurefootError
+from surefoot.errors import SurefootError, shown
 
 
 class _UniqueKeyLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
@@ -34,9 +35,17 @@ def _unique_mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
     return mapping
 
 
+def _bounded_int(loader: Any, node: yaml.ScalarNode) -> int:
+    value: int = loader.construct_yaml_int(node)
+    if abs(value) > sys.float_info.max:
+        raise yaml.constructor.ConstructorError(None, None, "a number is too large", node.start_mark)
+    return value
+
+
 # YAML 1.1 reads '1e-3' as text, because it has no dot; everybody else reads a number.
 _UniqueKeyLoader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"), list("-+0123456789"))
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+_UniqueKeyLoader.add_constructor("tag:yaml.org,2002:int", _bounded_int)
 
 
 def read_yaml(path: Path, error: type[SurefootError]) -> dict[str, Any]:
@@ -49,15 +58,35 @@ def read_yaml(path: Path, error: type[SurefootError]) -> dict[str, Any]:
         raise error(f"{path} is not a text file; a YAML file is expected") from None
     try:
         content = yaml.load(text, Loader=_UniqueKeyLoader)
-    except (yaml.YAMLError, RecursionError, ValueError) as reason:
+    except yaml.YAMLError as reason:
         raise error(f"{path} is not valid YAML: {' '.join(str(reason).split())}") from None
+    except Exception as reason:  # whatever Python says about a value such as '!!bool x' or 2026-99-99
+        raise error(f"{path} is not valid YAML: a value cannot be read ({' '.join(str(reason).split())})") from None
     if not isinstance(content, dict):
-        raise error(f"{path} must hold 'key: value' lines, found {type(content).__name__}")
+        found = {"NoneType": "nothing", "list": "a list"}.get(type(content).__name__, shown(content))
+        raise error(f"{path} must hold 'key: value' lines, found {found}")
     return content
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be written, before the work that leads to the file; nothing is created."""
+    try:
+        if path.is_dir():
+            raise SurefootError(f"{path} is a folder; give the name of a file with --out")
+        if path.exists() and not path.is_file():  # moving a file over /dev/null would take it from the whole system
+            raise SurefootError(f"{path} is not an ordinary file; choose another place with --out")
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if not folder.is_dir():
+            raise SurefootError(f"cannot write {path}: {folder} is a file, not a folder; choose another place with --out")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise SurefootError(f"cannot write {path}: no permission to write to {folder}; choose another place with --out")
+    except OSError as reason:
+        raise SurefootError(f"cannot write {path}: {reason.strerror or reason}; choose another place with --out") from None
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then move it into place: whole or not at all."""
+    check_place(path)
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

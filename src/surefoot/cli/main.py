@@ -1,13 +1,14 @@
 """`surefoot VERB ...`: finds the verb, lets tyro read its arguments, and turns mistakes into one sentence."""
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from surefoot import __version__
-from surefoot.errors import SurefootError, nearest
+from surefoot.errors import SurefootError, nearest, shown
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,37 @@ VERBS = {
 
 def main() -> None:
     """Entry point of the `surefoot` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without '·', or a file name that is not UTF-8
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run a command line; the exit code."""
+    try:
+        try:
+            code = _run(arguments)
+        except SystemExit as leave:  # tyro after --help, or after saying what is wrong with the arguments
+            code = leave.code if isinstance(leave.code, int) else 0
+        sys.stdout.flush()  # here, where a reader that is gone can be answered
+        return code
+    except SurefootError as mistake:
+        return _refuse(str(mistake))
+    except KeyboardInterrupt:
+        print("surefoot: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output is gone, as with '| head'
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _refuse("this machine has not enough memory for that; ask for less at a time")
+    except OSError as reason:  # a full disk, a name that no file can have, a folder without permission
+        where = f" {shown(reason.filename)}" if reason.filename else ""
+        return _refuse(f"cannot use{where or ' a file'}: {reason.strerror or reason}")
+
+
+def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_help())
         return 0
@@ -44,21 +71,16 @@ def run(arguments: list[str]) -> int:
     name, rest = _find(arguments)
     if name is None:
         return 0 if rest == ["--help"] else 2
-    try:
-        import tyro
+    import tyro
 
-        verb = VERBS[name]
-        function: Callable[..., int | None] = getattr(importlib.import_module(verb.module), verb.function)
-        return tyro.cli(function, prog=f"surefoot {name}", args=rest) or 0
-    except SurefootError as mistake:
-        print(f"surefoot: {mistake}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("surefoot: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of our output is gone, as with '| head'
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    verb = VERBS[name]
+    function: Callable[..., int | None] = getattr(importlib.import_module(verb.module), verb.function)
+    return tyro.cli(function, prog=f"surefoot {name}", args=rest) or 0
+
+
+def _refuse(sentence: str) -> int:
+    print(f"surefoot: {sentence}", file=sys.stderr)
+    return 2
 
 
 def _find(arguments: list[str]) -> tuple[str | None, list[str]]:

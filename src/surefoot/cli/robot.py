@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 
 from surefoot.errors import RobotError
-from surefoot.files import write_text
+from surefoot.files import check_place, write_text
 from surefoot.robot import load_robot
 from surefoot.robot.guess import guessed, starter_yaml
 from surefoot.robot.picture import render
@@ -24,6 +24,8 @@ def check(path: Annotated[str, tyro.conf.Positional], out: Path | None = None) -
         out: Where the picture goes; NAME.png in the current folder if not given.
     """
     robot = load_robot(path)
+    if out is not None:
+        check_place(out)
     console = Console()
     console.print(describe(robot))
     target = out or Path(re.sub(r"[^\w.-]+", "_", robot.name) + ".png")

@@ -1,5 +1,7 @@
 """The log that a virtual robot would write: random velocity commands, noisy sensors, imperfect clocks, no base state."""
 
+import math
+import os
 from collections.abc import Callable
 
 import mujoco
@@ -13,15 +15,17 @@ from surefoot.robot.contract import Contract
 from surefoot.sim.rollout import FALLEN_GRAVITY_Z, rollout
 from surefoot.sim.twin import Twin
 
+CHANNELS = ("joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
 STANDING_SHARE = 0.1  # of the commands are zero: a robot that never stands says little about standing
 START_SPREAD_RAD = 0.05  # joints start off the default pose by up to this much
+BYTES_PER_NUMBER = 20  # double precision while it is recorded and gathered, single precision while it is written
 AFTER_FALL_S = 0.5  # an operator stops a fallen robot about this much later
 
 
 def random_commands(contract: Contract, n: int, ticks: int, hold_s: float, rng: np.random.Generator) -> np.ndarray:
     """Velocity commands, (n, ticks, 3), uniform over the contract's range and each held for `hold_s`."""
     low, high = np.array(contract.command_range).T
-    hold = max(1, round(hold_s * contract.control_hz))
+    hold = max(1, round(min(hold_s * contract.control_hz, ticks)))
     pieces = -(-ticks // hold)
     drawn = rng.uniform(low, high, (n, pieces, 3))
     drawn[rng.random((n, pieces)) < STANDING_SHARE] = 0.0
@@ -41,22 +45,22 @@ def record(
 ) -> RobotLog:
     """Run the virtual robot `rollouts` times, from slightly different starts; an episode ends soon after a fall."""
     contract = twin.robot.contract
-    ticks = round(seconds * contract.control_hz)
-    if rollouts < 1 or ticks < 2:
-        raise LogError(f"{rollouts} rollouts of {seconds:g} s hold no data; record at least 1 rollout of {2 / contract.control_hz:g} s")
+    ticks = _ticks(contract, rollouts, seconds, hold_s)
+    worlds = twin.worlds(rollouts, seed=seed, threads=threads)
     rng = np.random.default_rng([seed, 2])
     late = np.round(rng.uniform(*twin.time_shift_s, rollouts) * contract.control_hz).astype(int)
-    worlds = twin.worlds(rollouts, seed=seed, threads=threads)
     low, high = np.array(contract.position_limit_rad).T
     start = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (rollouts, contract.n_joints))
     worlds.reset(joint_position_rad=np.clip(start, low, high))
     command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng)
     agent = make_agent(policy, twin.robot, rollouts, seed=seed)
     run = rollout(worlds, agent, command, progress)
-    if not run.valid.any(axis=1).all() or worlds.failures:
+    if worlds.failures:
         first = worlds.failures[0]
+        others = f" ({len(worlds.failures)} of {rollouts} rollouts stopped)" if len(worlds.failures) > 1 else ""
         raise LogError(
-            f"rollout {first.world} of {twin.name} stopped after {first.time_s:.2f} s: {first.reason}; check the values in its YAML file"
+            f"rollout {first.world} of {twin.name} stopped after {first.time_s:.2f} s{others}: {first.reason}; "
+            "check the values in its YAML file, and the policy"
         )
 
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("episode", "time_s", "command", *CHANNELS)}
@@ -67,7 +71,7 @@ def record(
         end = begin + ticks
         if len(down):
             fallen += 1
-            end = min(end, begin + int(down[0]) + round(AFTER_FALL_S * contract.control_hz))
+            end = min(end, begin + int(down[0]) + math.ceil(AFTER_FALL_S * contract.control_hz))
         rows = slice(begin, end)
         jitter = np.clip(rng.normal(0, twin.time_jitter_s, ticks), -0.4 * contract.control_dt_s, 0.4 * contract.control_dt_s)[: end - begin]
         stamps = run.time_s[i, rows] + jitter  # the clip keeps them in order
@@ -87,4 +91,24 @@ def record(
     return RobotLog(joints=contract.joints, metadata=metadata, **{name: np.concatenate(values) for name, values in parts.items()})
 
 
-CHANNELS = ("joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
+def _ticks(contract: Contract, rollouts: int, seconds: float, hold_s: float) -> int:
+    """Control ticks of an episode; refuses what holds no data, and what no memory holds."""
+    for name, value in (("seconds", seconds), ("hold_s", hold_s)):
+        if not math.isfinite(value * contract.control_hz) or value <= 0:
+            raise LogError(f"{name} is {value:g}; it must be a finite time above 0 s")
+    ticks = round(seconds * contract.control_hz)
+    if rollouts < 1 or ticks < 2:
+        raise LogError(f"{rollouts} rollouts of {seconds:g} s hold no data; record at least 1 rollout of {2 / contract.control_hz:g} s")
+    needed_gb = rollouts * ticks * BYTES_PER_NUMBER * (3 * contract.n_joints + 12) / 1e9
+    if needed_gb > (there_gb := _memory_gb()):
+        raise LogError(
+            f"{rollouts} rollouts of {seconds:g} s need {needed_gb:.3g} GB of memory and this machine has {there_gb:.3g} GB; record fewer or shorter ones"
+        )
+    return ticks
+
+
+def _memory_gb() -> float:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    except (AttributeError, OSError, ValueError):  # a system that does not say
+        return math.inf

@@ -5,6 +5,7 @@ Columns: `episode` (int32), `time_s` (float64, from 0 in each episode), and fixe
 `gyro_rad_s` and `gravity`. The file's metadata holds a JSON text under the key `surefoot.log`.
 """
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from surefoot.errors import LogError
-from surefoot.files import canonical_json, sha256, write_whole
+from surefoot.errors import LogError, shown
+from surefoot.files import canonical_json, write_whole
 
 METADATA_KEY = b"surefoot.log"
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
 OPTIONAL = ("gyro_rad_s", "gravity")
+SCALARS = {"episode": "whole numbers", "time_s": "numbers"}
+WIDTHS = {"command": 3, "gyro_rad_s": 3, "gravity": 3}  # the others are as wide as the robot has joints
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class RobotLog:
 
 
 def write_log(log: RobotLog, path: Path) -> str:
-    """Write the log whole or not at all; the hash of its bytes."""
+    """Write the log whole or not at all; the hash of its bytes, as sha256sum prints it."""
     columns: dict[str, pa.Array] = {"episode": pa.array(log.episode, pa.int32()), "time_s": pa.array(log.time_s, pa.float64())}
     for name in REQUIRED + OPTIONAL:
         values = getattr(log, name)
@@ -64,37 +67,79 @@ def write_log(log: RobotLog, path: Path) -> str:
             columns[name] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
     content = {**log.metadata, "format": FORMAT, "joints": list(log.joints)}
     table = pa.table(columns).replace_schema_metadata({METADATA_KEY: canonical_json(content).encode()})
-    write_whole(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
-    return sha256(path.read_bytes())
+
+    def write(temporary: Path) -> None:
+        with open(temporary, "wb") as file:  # not by its name, which pyarrow would read as an address and as UTF-8
+            pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+    write_whole(path, write)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_log(path: Path) -> RobotLog:
     """Read a log that `write_log` wrote."""
+    if path.is_dir():
+        raise LogError(f"{path} is a folder; give a Parquet file")
     if not path.is_file():
         raise LogError(f"the log {path} does not exist")
     try:
-        table = pq.read_table(path)
-        content = json.loads((table.schema.metadata or {})[METADATA_KEY])
-        joints = tuple(str(name) for name in content.pop("joints"))
-        version = content.pop("format")
-    except KeyError:
-        raise LogError(f"{path} is a Parquet file, but not a robot log: it has no {METADATA_KEY.decode()!r} metadata") from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, AttributeError) as reason:
-        raise LogError(f"{path} is not a readable Parquet file: {' '.join(str(reason).split())}") from None
-    if version != FORMAT:
-        raise LogError(f"{path} has log format {version!r}; this version reads format {FORMAT}")
+        with open(path, "rb") as file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+            table = parquet.read()
+    except (pa.ArrowException, OSError, ValueError) as reason:
+        raise LogError(f"{path} is not a readable Parquet file: {' '.join(str(reason).split())[:200]}") from None
+    content = _metadata(table, path)
+    joints = tuple(content.pop("joints"))
+    if not table.num_rows:
+        raise LogError(f"{path} is a robot log without rows; record it again")
     arrays: dict[str, np.ndarray] = {}
     for name in ("episode", "time_s", *REQUIRED, *OPTIONAL):
-        if name not in table.column_names:
-            if name in OPTIONAL:
-                continue
+        count = table.column_names.count(name)
+        if count > 1:
+            raise LogError(f"{path} has {count} columns {name!r}; each may come once")
+        if count:
+            arrays[name] = _column(table[name], name, len(joints), path)
+        elif name not in OPTIONAL:
             raise LogError(f"{path} lacks the column {name!r}")
-        column = table[name].combine_chunks()
-        width = {"command": 3, "gyro_rad_s": 3, "gravity": 3}.get(name, len(joints))
-        if name in ("episode", "time_s"):
-            arrays[name] = column.to_numpy(zero_copy_only=False)
-        elif not pa.types.is_fixed_size_list(column.type) or column.type.list_size != width:
-            raise LogError(f"{path}: the column {name!r} must hold lists of {width} numbers, found {column.type}")
-        else:
-            arrays[name] = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    episode = arrays["episode"]
+    if (episode[1:] < episode[:-1]).any():
+        raise LogError(f"{path}: the column 'episode' goes back; the rows of an episode must lie together, in order")
     return RobotLog(joints=joints, metadata=content, **arrays)
+
+
+def _metadata(table: pa.Table, path: Path) -> dict[str, Any]:
+    """What the file says about itself, with `joints` checked."""
+    text = (table.schema.metadata or {}).get(METADATA_KEY)
+    if text is None:
+        raise LogError(f"{path} is a Parquet file, but not a robot log: it has no {METADATA_KEY.decode()!r} metadata")
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise LogError(f"{path} is a Parquet file, but its {METADATA_KEY.decode()!r} metadata is not a JSON object")
+    version = content.pop("format", None)
+    if version != FORMAT:
+        raise LogError(f"{path} has log format {shown(version)}; this version reads format {FORMAT}")
+    joints = content.get("joints")
+    if not isinstance(joints, list) or not joints or not all(isinstance(name, str) for name in joints):
+        raise LogError(f"{path} does not name its joints; its {METADATA_KEY.decode()!r} metadata must list them under 'joints'")
+    return content
+
+
+def _column(chunks: pa.ChunkedArray, name: str, n_joints: int, path: Path) -> np.ndarray:
+    """One column as an array, (rows,) or (rows, width)."""
+    kind = chunks.type
+    if name in SCALARS:
+        expected, width, fits = SCALARS[name], None, pa.types.is_integer(kind) if name == "episode" else pa.types.is_floating(kind)
+    else:
+        width = WIDTHS.get(name, n_joints)
+        expected = f"lists of {width} numbers"
+        fits = pa.types.is_fixed_size_list(kind) and kind.list_size == width and pa.types.is_floating(kind.value_type)
+    if not fits:
+        raise LogError(f"{path}: the column {name!r} must hold {expected}, found {kind}")
+    column = chunks.combine_chunks()
+    values = column if width is None else column.flatten()
+    if column.null_count or values.null_count:
+        raise LogError(f"{path}: the column {name!r} has empty cells; each row must hold {expected}")
+    array: np.ndarray = values.to_numpy(zero_copy_only=False)
+    return array if width is None else array.reshape(-1, width)

@@ -85,7 +85,7 @@ class Contract:
         """Read back what `to_json` wrote; `source` names the file in errors."""
         try:
             content = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise PolicyError(f"the contract inside {source} is not valid JSON; attach it again with 'surefoot policy attach'") from None
         return _contract_from_dict(content, source)
 

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import yaml
 from surefoot.errors import RobotError
 from surefoot.robot.load import FREE, ONE_AXIS
 from surefoot.robot.mirror import Symmetry, find_symmetry
-from surefoot.robot.model import compile_spec, load_spec
+from surefoot.robot.model import compile_spec, elements, load_spec
 from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
 
 REACH_RAD = 1.0  # a servo reaches its torque limit at this error: 24 N·m -> kp 24, near what walking robots use
@@ -34,7 +33,9 @@ ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPAREN
 def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given)."""
     if not model_path.is_file():
-        raise RobotError(f"the model {model_path} does not exist; give the path of an MJCF (.xml) or URDF (.urdf) file")
+        raise RobotError(
+            f"the model {model_path} {'is not a file' if model_path.exists() else 'does not exist'}; give the path of an MJCF (.xml) or URDF (.urdf) file"
+        )
     spec = load_spec(model_path)
     model = compile_spec(spec, model_path)
     base = _base(model, model_path)
@@ -174,7 +175,8 @@ def _speeds(model_path: Path, names: dict[int, str]) -> dict[int, Guess]:
     """Speed limits of a URDF's <limit velocity='...'/>; MJCF has no such figure."""
     given: dict[str, float] = {}
     if model_path.suffix.lower() == ".urdf":
-        for element in ElementTree.parse(model_path).iter("joint"):
+        root = elements(model_path)
+        for element in () if root is None else root.iter("joint"):
             limit = element.find("limit")
             try:
                 given[element.get("name", "")] = float(limit.get("velocity", "nan")) if limit is not None else math.nan

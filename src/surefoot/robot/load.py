@@ -32,6 +32,7 @@ REQUIRED = (
 OPTIONAL = ("imu", "physics_hz", "base_height_m", "action_clip", "command_range", "symmetry", "notes")
 COMMANDS = {"vx_m_s": (-1.0, 1.0), "vy_m_s": (-0.5, 0.5), "wz_rad_s": (-1.0, 1.0)}
 DEFAULT_PHYSICS_HZ = 500.0
+MOST_SUBSTEPS = 10_000
 DEFAULT_ACTION_CLIP = 100.0
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
@@ -70,6 +71,10 @@ class Robot:
     def substeps(self, physics_hz: float | None = None) -> int:
         """Physics steps in one control period."""
         hz = self.physics_hz if physics_hz is None else physics_hz
+        if hz > MOST_SUBSTEPS * self.contract.control_hz:
+            raise RobotError(
+                f"physics_hz {hz:g} is more than {MOST_SUBSTEPS} times control_hz {self.contract.control_hz:g}; use a lower one"
+            )
         steps = round(hz / self.contract.control_hz)
         if steps < 1 or abs(steps * self.contract.control_hz - hz) > 1e-9 * hz:
             raise RobotError(

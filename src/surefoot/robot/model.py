@@ -3,6 +3,7 @@
 Actuators are taken out because gains, limits and delays belong to `robot.yaml`: one place, read by all.
 """
 
+import ctypes
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -24,10 +25,22 @@ INHERITED = {
 }  # fmt: skip
 
 
+def silence_engine_log() -> None:
+    """Keep MuJoCo from writing MUJOCO_LOG.TXT into the user's folder and warnings over the screen.
+
+    What is wrong with a model, or becomes unstable, is found and reported by our own checks. The callback runs
+    on the engine's threads and must be a C function: strlen takes the message and does nothing with it.
+    """
+    mujoco.set_mju_user_warning(ctypes.CDLL(None).strlen)
+
+
 def load_spec(path: Path) -> mujoco.MjSpec:
     """Parse a model file; a URDF gets a free base and the integrator that suits stiff joints."""
     if not path.is_file():
-        raise RobotError(f"the model {path} does not exist; 'model:' in robot.yaml is relative to the folder of robot.yaml")
+        raise RobotError(
+            f"the model {path} {'is not a file' if path.exists() else 'does not exist'}; 'model:' in robot.yaml is relative to the folder of robot.yaml"
+        )
+    silence_engine_log()
     try:
         spec = mujoco.MjSpec.from_file(str(path))
     except (ValueError, RuntimeError) as reason:
@@ -79,9 +92,8 @@ def files_of(path: Path) -> list[Path]:
         seen[file] = None
         if file.suffix.lower() not in (".xml", ".mjcf", ".urdf"):
             continue
-        try:
-            tree = ElementTree.parse(file)
-        except ElementTree.ParseError:
+        tree = elements(file)
+        if tree is None:
             continue
         folders = [root, file.parent]
         for compiler in tree.iter("compiler"):
@@ -92,6 +104,14 @@ def files_of(path: Path) -> list[Path]:
                 name = _without_package(name, root)
                 queue += [(folder / name).resolve() for folder in folders if (folder / name).is_file()][:1]
     return list(seen)
+
+
+def elements(path: Path) -> ElementTree.Element | None:
+    """The root of an XML file; None where Python cannot read what MuJoCo's own, laxer reader could."""
+    try:
+        return ElementTree.parse(path).getroot()
+    except (ElementTree.ParseError, LookupError, ValueError):  # LookupError: an encoding that nobody knows
+        return None
 
 
 def content_hash(path: Path) -> str:
@@ -157,4 +177,6 @@ def _explain(reason: str, path: Path) -> str:
         return f"{path} needs the file {found.group(1)}, which is not there; put it beside the model, or remove the mesh from the model"
     if found := re.search(r"repeated name '([^']*)' in (\w+)", flat):
         return f"{path} names the {found.group(2)} {found.group(1)!r} twice; give each {found.group(2)} its own name"
+    if "could not find decoder" in flat:
+        return f"{path} is not a model: it must be an MJCF (.xml) or URDF (.urdf) file"
     return f"{path} is not a model that MuJoCo can load: {flat}"

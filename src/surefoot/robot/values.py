@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from surefoot.errors import SurefootError
+from surefoot.errors import SurefootError, shown
 from surefoot.files import is_number
 
 
@@ -14,6 +14,7 @@ def per_name(
     what: str,
     error: type[SurefootError],
     default: Sequence[float] | None = None,
+    kind: str = "joints",
 ) -> tuple[float, ...]:
     """Resolve `value` to one finite float for each of `names`.
 
@@ -26,16 +27,16 @@ def per_name(
     if isinstance(value, (list, tuple)):
         if len(value) != len(names):
             raise error(
-                f"{what} has {len(value)} values for {len(names)} joints ({', '.join(names)}); give one each, one number for all, or name patterns"
+                f"{what} has {len(value)} values for {len(names)} {kind} ({', '.join(names)}); give one each, one number for all, or name patterns"
             )
         for name, item in zip(names, value, strict=True):
             if not is_number(item):
-                raise error(f"{what} of {name} is {item!r}; it must be a finite number")
+                raise error(f"{what} of {name} is {shown(item)}; it must be a finite number")
         return tuple(float(item) for item in value)
     if isinstance(value, dict):
         return _from_patterns(value, names, what, error, default)
     raise error(
-        f"{what} is {value!r}; it must be a finite number, a list of {len(names)} numbers in policy order, or a mapping of name patterns to numbers"
+        f"{what} is {shown(value)}; it must be a finite number, a list of {len(names)} numbers in policy order, or a mapping of name patterns to numbers"
     )
 
 
@@ -46,7 +47,7 @@ def _from_patterns(
     exact: set[str] = set()
     for pattern, item in mapping.items():
         if not is_number(item):
-            raise error(f"{what} of {pattern!r} is {item!r}; it must be a finite number")
+            raise error(f"{what} of {pattern!r} is {shown(item)}; it must be a finite number")
         matched = match(str(pattern), names, what, error)
         for name in matched:
             if pattern == name:

@@ -30,13 +30,24 @@ class Scene:
     floor_geom: int
     imu_rotation: np.ndarray | None  # (3, 3) of the IMU site in the base frame; None where it is the identity
     torque_speed: bool
+    feet: "FootSensors | None"  # where the feet's sensors are in sensordata, if they were asked for
 
 
-def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool) -> Scene:
+@dataclass(frozen=True, eq=False)
+class FootSensors:
+    """Addresses in sensordata, one per foot."""
+
+    contact: np.ndarray  # number of contacts
+    position: np.ndarray  # (n_feet, 3)
+    velocity: np.ndarray  # (n_feet, 3)
+    floor: int  # number of contacts of the floor with anything
+
+
+def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool, feet: bool = False) -> Scene:
     """Compile the robot on a floor with a PD motor on each policy joint.
 
     With `torque_speed` the motors are MuJoCo DC motors, whose voltage limit makes torque fall with speed;
-    without, they are affine servos, which step a little faster.
+    without, they are affine servos, which step a little faster. With `feet`, the feet get sensors.
     """
     spec = robot.spec()
     substeps = robot.substeps(physics_hz)
@@ -53,6 +64,8 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
         motor.ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
         motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
         motor.forcerange = [-limit, limit]
+    if feet:
+        _add_foot_sensors(spec, robot)
     model = compile_spec(spec, robot.model_path)
     qpos, dof = joint_addresses(model, contract.joints)
     free = int(model.body(robot.base).jntadr[0])
@@ -62,6 +75,7 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
         base_dof=slice(int(model.jnt_dofadr[free]), int(model.jnt_dofadr[free]) + 6),
         base_body=model.body(robot.base).id, floor_geom=model.geom(FLOOR_NAME).id,
         imu_rotation=_imu_rotation(robot, model), torque_speed=torque_speed,
+        feet=_foot_sensors(robot, model) if feet else None,
     )  # fmt: skip
 
 
@@ -70,6 +84,32 @@ def _dc_motor(motor: mujoco.MjsActuator, kp: float, kd: float) -> None:
     motor.set_to_dcmotor(
         motorconst=[1.0, 1.0], resistance=1.0, controller=[kp, 0.0, kd, 0.0, 0.0, 0.0], ctrlspec=int(mujoco.mjtCtrlInput.mjINPUT_POS)
     )
+
+
+def _add_foot_sensors(spec: mujoco.MjSpec, robot: Robot) -> None:
+    found = 1 << int(mujoco.mjtConDataField.mjCONDATA_FOUND)
+    geom, body = mujoco.mjtObj.mjOBJ_GEOM, mujoco.mjtObj.mjOBJ_BODY
+    for i, foot in enumerate(robot.feet):
+        kind = geom if spec.geom(foot) is not None else body
+        spec.add_sensor(
+            name=f"surefoot_contact_{i}", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=kind, objname=foot, intprm=[found, 0, 1]
+        )
+        place = geom if kind == geom else mujoco.mjtObj.mjOBJ_XBODY
+        spec.add_sensor(name=f"surefoot_position_{i}", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=place, objname=foot)
+        spec.add_sensor(name=f"surefoot_velocity_{i}", type=mujoco.mjtSensor.mjSENS_FRAMELINVEL, objtype=place, objname=foot)
+    spec.add_sensor(
+        name="surefoot_floor_contact", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=geom, objname=FLOOR_NAME, intprm=[found, 0, 1]
+    )
+
+
+def _foot_sensors(robot: Robot, model: mujoco.MjModel) -> FootSensors:
+    def address(what: str) -> np.ndarray:
+        return np.array([int(model.sensor(f"surefoot_{what}_{i}").adr[0]) for i in range(len(robot.feet))])
+
+    return FootSensors(
+        address("contact"), address("position")[:, None] + np.arange(3), address("velocity")[:, None] + np.arange(3),
+        int(model.sensor("surefoot_floor_contact").adr[0]),
+    )  # fmt: skip
 
 
 def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from surefoot.errors import SurefootError, TwinError, nearest
+import numpy as np
+
+from surefoot.errors import SurefootError, TwinError, nearest, shown
 from surefoot.files import canonical_json, is_number, read_yaml, sha256
 from surefoot.robot.load import Robot, load_robot, shipped_robots
-from surefoot.robot.values import match
+from surefoot.robot.values import match, per_name
 from surefoot.sim.actuation import TORQUE_SPEED
 from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import PARAMETERS, resolve
-from surefoot.sim.scene import build_scene
+from surefoot.sim.parameters import PARAMETERS, names_of, nominal, resolve
+from surefoot.sim.scene import Scene, build_scene
 from surefoot.sim.worlds import Worlds
 
 # Short keys of the nested blocks, and the parameters that they stand for.
@@ -31,7 +33,7 @@ MOTOR_KEYS = {
 BATTERY_KEYS = {"level": "battery_level", "sag_per_kw": "battery_sag_per_kw"}
 SPRING_KEYS = ("joints", "stiffness_nm_per_rad", "rest_rad")
 RECORDING_KEYS = ("time_jitter_s", "time_shift_s")
-OTHER_KEYS = ("robot", "notes", "motor", "battery", "springs", *RECORDING_KEYS)
+OTHER_KEYS = ("robot", "notes", "motor", "battery", "springs", "physics_hz", *RECORDING_KEYS)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Twin:
 
     name: str
     robot: Robot
-    parameters: dict[str, Any] = field(repr=False)  # by the names of PARAMETERS
+    parameters: dict[str, Any] = field(repr=False)  # by the names of PARAMETERS: one number, or one for each joint, body or axis
     time_jitter_s: float = 0.0  # standard deviation of the time stamps in the log
     time_shift_s: tuple[float, float] = (0.0, 0.0)  # each recording starts late by a time drawn from this range
     physics_hz: float | None = None
@@ -58,7 +60,11 @@ class Twin:
     @property
     def hash(self) -> str:
         """Identity of the hidden physics, so that a log can be traced without telling what was hidden."""
-        content = {"robot": self.robot.hash, "parameters": self.parameters, "jitter": self.time_jitter_s, "shift": self.time_shift_s}
+        hidden = {name: repr(value) for name, value in self.parameters.items()}  # as text: JSON has no infinity
+        content = {
+            "robot": self.robot.hash, "parameters": hidden, "jitter": self.time_jitter_s, "shift": self.time_shift_s,
+            "physics_hz": self.physics_hz or self.robot.physics_hz,
+        }  # fmt: skip
         return sha256(canonical_json(content).encode())
 
 
@@ -69,88 +75,137 @@ def shipped_twins() -> dict[str, Path]:
 
 def load_twin(name_or_path: str | Path) -> Twin:
     """Read a virtual robot by shipped name or path."""
-    path = Path(name_or_path).expanduser()
-    shipped = shipped_twins()
-    if not path.is_file():
-        if str(name_or_path) not in shipped:
-            raise TwinError(
-                f"no virtual robot {str(name_or_path)!r}: give a shipped name ({', '.join(shipped)}), or the path of a YAML file"
-            )
-        path = shipped[str(name_or_path)]
+    path = _find(str(name_or_path))
     content = read_yaml(path, TwinError)
-    if "robot" not in content:
-        raise TwinError(f"{path}: the key 'robot' is missing; name a shipped robot or the path of a robot.yaml")
-    robot = load_robot(_robot_place(content["robot"], path))
-    allowed = [*OTHER_KEYS, "physics_hz", *PARAMETERS]
-    parameters: dict[str, Any] = {}
-    for key, value in content.items():
+    try:
+        return _twin(content, path)
+    except SurefootError as reason:
+        raise TwinError(f"{path}: {reason}") from None
+
+
+def _find(name: str) -> Path:
+    shipped = shipped_twins()
+    path = Path(name).expanduser()
+    try:
+        if path.is_file():
+            return path
+        if path.is_dir():
+            raise TwinError(f"{name!r} is a folder; give the YAML file of a virtual robot, or a shipped name ({', '.join(shipped)})")
+    except OSError:  # a name that no file can have
+        pass
+    if name not in shipped:
+        raise TwinError(f"no virtual robot {shown(name)}{nearest(name, shipped)}; give a shipped name, or the path of a YAML file")
+    return shipped[name]
+
+
+def _twin(content: dict[str, Any], path: Path) -> Twin:
+    """Check every value; what is raised does not name the file yet."""
+    allowed = (*OTHER_KEYS, *PARAMETERS)
+    for key in content:
         if key not in allowed:
-            raise TwinError(f"{path}: unknown key {key!r}{nearest(str(key), allowed)}")
-        if key in PARAMETERS:
-            parameters[key] = value
-    parameters |= _block(content.get("motor", {}), MOTOR_KEYS, f"{path}: motor")
-    parameters |= _block(content.get("battery", {}), BATTERY_KEYS, f"{path}: battery")
-    parameters |= _springs(content.get("springs", []), robot, f"{path}: springs")
-    if ("stall_torque_nm" in parameters) != ("no_load_speed_rad_s" in parameters):
-        raise TwinError(f"{path}: motor needs stall_torque_nm and no_load_speed_rad_s together")
-    if content.get("battery") and "stall_torque_nm" not in parameters:
-        raise TwinError(
-            f"{path}: a battery acts through the motors' torque-speed limit; give stall_torque_nm and no_load_speed_rad_s under motor"
-        )
+            raise TwinError(f"unknown key {key!r}{nearest(str(key), allowed)}")
+    place = content.get("robot")
+    if not isinstance(place, str) or not place:
+        given = f"'robot' is {shown(place)}" if "robot" in content else "the key 'robot' is missing"
+        raise TwinError(f"{given}; name a shipped robot, or give the path of a robot.yaml")
+    robot = load_robot(_beside(place, path))
     physics_hz = content.get("physics_hz")
-    if physics_hz is not None and (not is_number(physics_hz) or physics_hz <= 0):
-        raise TwinError(f"{path}: physics_hz is {physics_hz!r}; it must be a number above 0")
+    if physics_hz is not None and not (is_number(physics_hz) and physics_hz > 0):
+        raise TwinError(f"physics_hz is {shown(physics_hz)}; it must be a number above 0")
     scene = build_scene(robot, Flat(), physics_hz, torque_speed=False)
-    for name, value in parameters.items():
-        try:
-            resolve(name, value, robot, scene, 1, TwinError)
-        except SurefootError as reason:
-            raise TwinError(f"{path}: {reason}") from None
+    written = _parameters(content, robot)
+    parameters = {name: _value(name, value, robot, scene) for name, value in written.items()}
+    _check_torque_speed(parameters, robot)
+    jitter = content.get("time_jitter_s", 0.0)
+    if not is_number(jitter) or not 0 <= jitter <= 1:
+        raise TwinError(f"time_jitter_s is {shown(jitter)}; it must be a number from 0 to 1 s")
+    shift = content.get("time_shift_s", 0.0)
+    pair = shift if isinstance(shift, list) else [shift, shift]
+    if len(pair) != 2 or not all(is_number(v) for v in pair) or not 0 <= pair[0] <= pair[1] <= 1:
+        raise TwinError(f"time_shift_s is {shown(shift)}; it must be a number from 0 to 1 s, or [lowest, highest]")
     return Twin(
-        name=path.stem, robot=robot, parameters=parameters, physics_hz=physics_hz,
-        time_jitter_s=_time(content.get("time_jitter_s", 0.0), "time_jitter_s", path)[1],
-        time_shift_s=_time(content.get("time_shift_s", 0.0), "time_shift_s", path),
+        name=path.stem, robot=robot, parameters=parameters, physics_hz=None if physics_hz is None else float(physics_hz),
+        time_jitter_s=float(jitter), time_shift_s=(float(pair[0]), float(pair[1])),
     )  # fmt: skip
 
 
-def _robot_place(value: Any, path: Path) -> str:
+def _beside(place: str, path: Path) -> str:
     """A robot's path in a twin file may be relative to that file."""
-    beside = path.parent / str(value)
-    return str(beside) if beside.exists() else str(value)
+    beside = path.parent / place
+    try:
+        return str(beside) if beside.is_file() or (beside / "robot.yaml").is_file() else place
+    except OSError:  # a name that no file can have
+        raise TwinError(f"no robot {shown(place)}; name a shipped robot, or give the path of a robot.yaml") from None
+
+
+def _parameters(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
+    """All parameters as they are written, at the top and in the blocks; one that is written twice is refused."""
+    parameters = {key: value for key, value in content.items() if key in PARAMETERS}
+    blocks = {
+        "motor": _block(content.get("motor", {}), MOTOR_KEYS, "motor"),
+        "battery": _block(content.get("battery", {}), BATTERY_KEYS, "battery"),
+        "springs": _springs(content.get("springs", []), robot),
+    }
+    for block, values in blocks.items():
+        for name in values:
+            if name in parameters:
+                raise TwinError(f"{name} is given twice, at the top and under {block}; remove one of them")
+        parameters |= values
+    return parameters
+
+
+def _value(name: str, value: Any, robot: Robot, scene: Scene) -> float | tuple[float, ...]:
+    """A parameter as one number, or one for each joint, body or axis."""
+    names, unit = names_of(name, robot, scene.model), PARAMETERS[name].unit
+    if names:
+        kind = {"joint": "joints", "body": "bodies", "axis": "axes"}[PARAMETERS[name].per]
+        value = per_name(value, names, name, TwinError, default=nominal(name, robot, scene).tolist(), kind=kind)
+    elif not is_number(value):
+        raise TwinError(f"{name} is {shown(value)}; it must be one finite number{'' if unit == '1' else f', in {unit}'}")
+    resolve(name, value, robot, scene, 1, TwinError)
+    return value if isinstance(value, tuple) else float(value)
+
+
+def _check_torque_speed(parameters: dict[str, Any], robot: Robot) -> None:
+    """Stall torque and no-load speed make sense together, and a battery acts through them only."""
+    joints = robot.contract.joints
+    stall, no_load = (np.broadcast_to(parameters.get(name, np.inf), len(joints)) for name in ("stall_torque_nm", "no_load_speed_rad_s"))
+    alone = np.flatnonzero(np.isfinite(stall) != np.isfinite(no_load))
+    if len(alone):
+        raise TwinError(f"motor needs stall_torque_nm and no_load_speed_rad_s together; {joints[alone[0]]} has one of them only")
+    if not np.isfinite(stall).any() and {"battery_level", "battery_sag_per_kw"} & set(parameters):
+        raise TwinError(
+            "a battery acts through the motors' torque-speed limit; give stall_torque_nm and no_load_speed_rad_s under motor as well"
+        )
 
 
 def _block(value: Any, keys: dict[str, str], what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TwinError(f"{what} must hold 'key: value' pairs ({', '.join(keys)})")
+        raise TwinError(f"{what} is {shown(value)}; it must hold 'key: value' pairs ({', '.join(keys)})")
     for key in value:
         if key not in keys:
-            raise TwinError(f"{what}: unknown key {key!r}{nearest(str(key), keys)}")
+            raise TwinError(f"unknown key {key!r} in {what}{nearest(str(key), keys)}")
     return {keys[key]: item for key, item in value.items()}
 
 
-def _springs(value: Any, robot: Robot, what: str) -> dict[str, Any]:
+def _springs(value: Any, robot: Robot) -> dict[str, Any]:
     if not isinstance(value, list):
-        raise TwinError(f"{what} must be a list of {{{', '.join(SPRING_KEYS)}}}")
+        raise TwinError(f"springs is {shown(value)}; it must be a list of {{{', '.join(SPRING_KEYS)}}}")
     stiffness: dict[str, float] = {}
     rest: dict[str, float] = {}
     for spring in value:
         if not isinstance(spring, dict):
-            raise TwinError(f"{what}: {spring!r} must hold {', '.join(SPRING_KEYS)}")
+            raise TwinError(f"springs holds {shown(spring)}; each spring must hold {', '.join(SPRING_KEYS)}")
         for key in spring:
             if key not in SPRING_KEYS:
-                raise TwinError(f"{what}: unknown key {key!r}{nearest(str(key), SPRING_KEYS)}")
+                raise TwinError(f"unknown key {key!r} in springs{nearest(str(key), SPRING_KEYS)}")
         for key in SPRING_KEYS:
             if key not in spring:
-                raise TwinError(f"{what}: a spring lacks {key!r}")
+                raise TwinError(f"a spring lacks {key!r}; each must hold {', '.join(SPRING_KEYS)}")
         patterns = spring["joints"] if isinstance(spring["joints"], list) else [spring["joints"]]
-        for pattern in patterns:
-            for joint in match(str(pattern), robot.contract.joints, what, TwinError):
-                stiffness[joint], rest[joint] = spring["stiffness_nm_per_rad"], spring["rest_rad"]
+        selected = {joint for pattern in patterns for joint in match(str(pattern), robot.contract.joints, "springs", TwinError)}
+        for joint in sorted(selected):
+            if joint in stiffness:
+                raise TwinError(f"springs names {joint} twice; give a joint one spring with the sum of the stiffnesses")
+            stiffness[joint], rest[joint] = spring["stiffness_nm_per_rad"], spring["rest_rad"]
     return {"spring_stiffness_nm_per_rad": stiffness, "spring_rest_rad": rest} if stiffness else {}
-
-
-def _time(value: Any, key: str, path: Path) -> tuple[float, float]:
-    pair = value if isinstance(value, list) else [value, value]
-    if len(pair) != 2 or not all(is_number(v) for v in pair) or not 0 <= pair[0] <= pair[1] <= 1:
-        raise TwinError(f"{path}: {key} is {value!r}; it must be a time from 0 to 1 s, or [lowest, highest]")
-    return (float(pair[0]), float(pair[1]))

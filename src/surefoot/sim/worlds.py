@@ -16,7 +16,6 @@ it is reset, and the others go on. Results are bit-identical at any number of th
 compared on common random numbers.
 """
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,18 +26,20 @@ from mujoco.batch import Batch, SimulationError
 
 from surefoot.errors import WorldsError
 from surefoot.robot.load import Robot
+from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
 from surefoot.sim.actuation import TORQUE_SPEED, Motors
 from surefoot.sim.fields import Fields
 from surefoot.sim.floor import Flat, Floor
-from surefoot.sim.parameters import Values, names_of, parameter
-from surefoot.sim.scene import build_scene
+from surefoot.sim.parameters import Values, names_of, nominal, parameter
+from surefoot.sim.scene import FootSensors, build_scene
 from surefoot.sim.sensing import Senses
 
 Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 ActionDelta = Callable[[Sensors, np.ndarray], np.ndarray]
 
 BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+MOST_THREADS = 1024  # a slip of the hand must not bring the machine down
 TOO_FAST = 1e4  # rad/s or m/s: finite, but no robot
 CTRL, QFRC = int(mujoco.mjtState.mjSTATE_CTRL), int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
 NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
@@ -66,17 +67,22 @@ class Worlds:
         physics_hz: float | None = None,
         floor: Floor | None = None,
         torque_speed: bool = False,
+        feet: bool = False,
         noise_period: int | None = None,
     ):
-        """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed."""
+        """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet."""
         if n < 1:
             raise WorldsError(f"{n} worlds were asked for; at least 1 is needed")
+        if not 0 <= threads <= MOST_THREADS:
+            raise WorldsError(f"{threads} threads were asked for; give 0 for all cores, or a number up to {MOST_THREADS}")
+        if seed < 0:
+            raise WorldsError(f"the seed is {seed}; it must be a whole number from 0 on")
         if noise_period is not None and not 1 <= noise_period <= n:
             raise WorldsError(f"noise_period is {noise_period}; it must be between 1 and the {n} worlds")
-        _silence_engine_log()
+        silence_engine_log()
         self.robot = robot
         self.n = n
-        self.scene = build_scene(robot, floor or Flat(), physics_hz, torque_speed)
+        self.scene = build_scene(robot, floor or Flat(), physics_hz, torque_speed, feet)
         self.model = self.scene.model
         self.physics_dt_s = float(self.model.opt.timestep)
         self.control_dt_s = robot.contract.control_dt_s
@@ -91,6 +97,7 @@ class Worlds:
         self._ctrl, self._time = self._batch.bind("ctrl"), self._batch.bind("time")
         self._qfrc, self._xfrc = self._batch.bind("qfrc_applied"), self._batch.bind("xfrc_applied")
         self._force = self._batch.bind("actuator_force")
+        self._sensordata = self._batch.bind("sensordata") if feet else None
         self._stale_constants = np.zeros(n, dtype=bool)
         self._warned = np.zeros(n, dtype=np.int64)
         self._push_left_s = np.zeros(n)
@@ -119,6 +126,11 @@ class Worlds:
     def get(self, name: str) -> np.ndarray:
         """The values of a parameter in all worlds, (n, n_entries) or (n,); read-only where never set."""
         return self._values[name]
+
+    def nominal(self, name: str) -> np.ndarray:
+        """The robot's own value of a parameter, (n_entries,) or ()."""
+        parameter(name)
+        return nominal(name, self.robot, self.scene)
 
     def names(self, name: str) -> tuple[str, ...]:
         """What the entries of a parameter are called: joints, bodies or axes."""
@@ -250,6 +262,27 @@ class Worlds:
         return self._force.copy()
 
     @property
+    def foot_contact(self) -> np.ndarray:
+        """Whether each foot touched something in the last physics step, (n, n_feet)."""
+        return self._feet_data()[0][:, self._feet_data()[1].contact] > 0
+
+    @property
+    def foot_position_m(self) -> np.ndarray:
+        """World positions of the feet in the last physics step, (n, n_feet, 3)."""
+        return self._feet_data()[0][:, self._feet_data()[1].position]
+
+    @property
+    def foot_velocity_m_s(self) -> np.ndarray:
+        """World velocities of the feet in the last physics step, (n, n_feet, 3)."""
+        return self._feet_data()[0][:, self._feet_data()[1].velocity]
+
+    @property
+    def body_contact(self) -> np.ndarray:
+        """Whether anything but the feet touched the floor in the last physics step, (n,)."""
+        data, feet = self._feet_data()
+        return data[:, feet.floor] > data[:, feet.contact].sum(axis=1)
+
+    @property
     def temperature_c(self) -> np.ndarray:
         """Winding temperatures, (n, n_joints)."""
         return self._motors.heat.temperature_c.copy()
@@ -264,6 +297,11 @@ class Worlds:
         return self._batch.get_data(world)
 
     # Inside
+
+    def _feet_data(self) -> tuple[np.ndarray, FootSensors]:
+        if self._sensordata is None or self.scene.feet is None:
+            raise WorldsError("the feet have no sensors; make the worlds with feet=True")
+        return self._sensordata, self.scene.feet
 
     def _rows(self, ids: np.ndarray | None) -> np.ndarray:
         if ids is None:
@@ -382,12 +420,3 @@ def _merge(old: Sensors, new: Sensors, rows: np.ndarray) -> Sensors:
         merged[field] = getattr(old, field).copy()
         merged[field][rows] = getattr(new, field)[rows]
     return Sensors(**merged)
-
-
-def _silence_engine_log() -> None:
-    """Keep MuJoCo from writing MUJOCO_LOG.TXT into the user's folder and warnings over the screen.
-
-    Instability is found and reported by `Worlds`. The callback runs on the engine's threads and must be a C
-    function: strlen takes the message and does nothing with it.
-    """
-    mujoco.set_mju_user_warning(ctypes.CDLL(None).strlen)
