@@ -14,7 +14,9 @@ import gc
 import os
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +155,27 @@ def resident_mb() -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def memory(robot: Robot, policy: OnnxPolicy, threads: int) -> dict[str, Any]:
+def grown_mb(name: str, n: int, threads: int) -> float:
+    """Memory that n worlds with a policy add; meant for a process of its own, so that nothing is reused."""
+    robot = load_robot(name)
+    with tempfile.TemporaryDirectory() as folder:
+        policy = OnnxPolicy.load(random_policy(robot, Path(folder)))
+    Full(robot, policy, 1, threads, residual=False).tick()
+    gc.collect()
+    before = resident_mb()
+    full = Full(robot, policy, n, threads, residual=False)
+    for _ in range(3):
+        full.tick()
+    return resident_mb() - before
+
+
+def memory(robot: Robot, policy: OnnxPolicy, threads: int, name: str) -> dict[str, Any]:
     """Memory per world, and whether it grows over 10,000 control steps."""
     grown = []
-    for n in (1024, 2048, 4096, 8192):
-        gc.collect()
-        before = resident_mb()
-        full = Full(robot, policy, n, threads, residual=False)
-        for _ in range(3):
-            full.tick()
-        grown.append({"worlds": n, "mb": resident_mb() - before, "kb_per_world": (resident_mb() - before) * 1000 / n})
-        del full
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for n in (1024, 2048, 4096, 8192):
+            mb = pool.submit(grown_mb, name, n, threads).result()
+            grown.append({"worlds": n, "mb": mb, "kb_per_world": mb * 1000 / n})
     full = Full(robot, policy, 64, threads, residual=False)
     over_time = []
     for step in range(10_001):
@@ -186,7 +198,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         policy = OnnxPolicy.load(random_policy(robot, Path(folder)))
         if arguments.memory:
-            content: dict[str, Any] = memory(robot, policy, max(arguments.threads))
+            content: dict[str, Any] = memory(robot, policy, max(arguments.threads), arguments.robot)
             write_results("throughput_memory.json", content, arguments.out)
             for row in [*content["by_worlds"], *content["over_time_64_worlds"]]:
                 print(row)

@@ -1,0 +1,16 @@
+"""Turning between the world and the heading of a robot."""
+
+import numpy as np
+
+
+def yaw_of(quaternion: np.ndarray) -> np.ndarray:
+    """Heading of bodies with quaternions (n, 4), rad."""
+    w, x, y, z = quaternion.T
+    return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+
+
+def in_heading_frame(vector: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
+    """World vectors (n, 3) as a robot with this heading would tell them: forward, left, up."""
+    yaw = yaw_of(quaternion)
+    c, s = np.cos(yaw), np.sin(yaw)
+    return np.stack([c * vector[:, 0] + s * vector[:, 1], c * vector[:, 1] - s * vector[:, 0], vector[:, 2]], axis=1)
