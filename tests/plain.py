@@ -28,6 +28,7 @@ class Plain:
         self.backlash = 0.0
         self.before_tick: Callable | None = None
         self.tick = 0
+        self.height = robot.base_height_m
 
     def start(self):
         self.data = mujoco.MjData(self.model)
@@ -35,7 +36,7 @@ class Plain:
         mujoco.mj_resetData(self.model, self.data)
         base = int(self.model.body(self.robot.base).jntadr[0])
         adr = self.model.jnt_qposadr[base]
-        self.data.qpos[adr : adr + 7] = (0, 0, self.robot.base_height_m, 1, 0, 0, 0)
+        self.data.qpos[adr : adr + 7] = (0, 0, self.height, 1, 0, 0, 0)
         self.data.qpos[self.q] = self.contract.pose_rad
         self.motor = self.data.qpos[self.q].copy()
         self.stream = [self.offset.copy()] * 2000  # what was commanded at each physics step

@@ -172,6 +172,7 @@ def test_backlash(robot):
     worlds.set("backlash_rad", 0.03)
     plain.backlash = 0.03
     compare(worlds, plain)
+    assert (worlds.sensors.joint_velocity_rad_s == 0).any()  # motors at rest inside their play
     lead = worlds.joint_position_rad - worlds.sensors.joint_position_rad
     assert np.abs(lead).max() <= 0.015 + 1e-12
     assert np.abs(lead).max() > 0.001
@@ -284,7 +285,10 @@ def test_floor_friction_is_the_friction_of_the_contact(robot):
 def test_height_field(robot):
     rng = np.random.default_rng(0)
     floor = HeightField(rng.uniform(0, 0.02, (40, 40)), length_m=4, width_m=4)
-    compare(Worlds(robot, 3, floor=floor), Plain(robot, floor=floor))
+    worlds, plain = Worlds(robot, 3, floor=floor), Plain(robot, floor=floor)
+    plain.height = worlds.base_position_m[0, 2]
+    assert robot.base_height_m < plain.height <= robot.base_height_m + 0.02
+    compare(worlds, plain)
 
 
 def test_push_and_kick(robot):

@@ -12,7 +12,7 @@ from surefoot.errors import LogError
 from surefoot.logs.robot_log import RobotLog
 from surefoot.policy.agents import make_agent
 from surefoot.robot.contract import Contract
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z, rollout
+from surefoot.sim.rollout import rollout
 from surefoot.sim.twin import Twin
 
 CHANNELS = ("joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
@@ -67,7 +67,7 @@ def record(
     fallen = 0
     for i in range(rollouts):
         begin = int(late[i])
-        down = np.flatnonzero(run.gravity[i, begin : begin + ticks, 2] > FALLEN_GRAVITY_Z)
+        down = np.flatnonzero(run.fallen[i, begin : begin + ticks])
         end = begin + ticks
         if len(down):
             fallen += 1

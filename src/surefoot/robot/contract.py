@@ -16,7 +16,7 @@ from surefoot.files import canonical_json, is_number, sha256
 # Size of each observation term, in joints (True) or as a fixed number of entries.
 TERM_SIZES: dict[str, int | None] = {
     "gyro": 3,  # angular velocity in the IMU frame, rad/s
-    "gravity": 3,  # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright
+    "gravity": 3,  # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright, for an IMU mounted level
     "command": 3,  # forward m/s, left m/s, turn rad/s
     "joint_position": None,  # relative to the default pose, rad
     "joint_velocity": None,  # rad/s

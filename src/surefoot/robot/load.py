@@ -143,7 +143,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     }  # fmt: skip
     robot = Robot(
         contract=contract, path=path, model_path=model_path, base=base, imu=imu, feet=feet, physics_hz=physics_hz, base_height_m=height,
-        mirror=mirror, mass_kg=float(model.body_mass.sum()), passive_joints=passive,
+        mirror=mirror, mass_kg=float(model.body_subtreemass[model.body(base).id]), passive_joints=passive,
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
     )  # fmt: skip
     robot.substeps()
@@ -154,7 +154,7 @@ def foot_geoms(model: mujoco.MjModel, foot: str) -> list[int]:
     """Ids of the colliding geoms of a foot, which is named by a geom or by a body."""
     geom = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, foot)
     if geom >= 0:
-        return [geom]
+        return [geom] if model.geom_contype[geom] or model.geom_conaffinity[geom] else []
     body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, foot)
     return [g for g in range(model.ngeom) if model.geom_bodyid[g] == body and (model.geom_contype[g] or model.geom_conaffinity[g])]
 

@@ -31,7 +31,8 @@ def silence_engine_log() -> None:
     What is wrong with a model, or becomes unstable, is found and reported by our own checks. The callback runs
     on the engine's threads and must be a C function: strlen takes the message and does nothing with it.
     """
-    mujoco.set_mju_user_warning(ctypes.CDLL(None).strlen)
+    if mujoco.get_mju_user_warning() is None:  # a callback of the user's own stays
+        mujoco.set_mju_user_warning(ctypes.CDLL(None).strlen)
 
 
 def load_spec(path: Path) -> mujoco.MjSpec:
@@ -62,7 +63,10 @@ def bare_spec(path: Path) -> mujoco.MjSpec:
         spec.delete(element)
     for geom in list(spec.worldbody.geoms):
         if geom.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD):
+            for pair in [pair for pair in spec.pairs if geom.name and geom.name in (pair.geomname1, pair.geomname2)]:
+                spec.delete(pair)
             spec.delete(geom)
+    spec.option.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)  # a batch of worlds cannot put one to sleep
     for joint in spec.joints:
         joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE  # the contract's torque limit governs
     _forget_defaults(spec)

@@ -13,4 +13,4 @@ class Sensors:
     joint_position_rad: np.ndarray  # (n, n_joints), policy order
     joint_velocity_rad_s: np.ndarray  # (n, n_joints)
     gyro_rad_s: np.ndarray  # (n, 3), IMU frame
-    gravity: np.ndarray  # (n, 3), unit vector in the IMU frame, (0, 0, -1) when upright
+    gravity: np.ndarray  # (n, 3), unit vector in the IMU frame, (0, 0, -1) when upright, for an IMU mounted level

@@ -1,6 +1,6 @@
 """The actuation chain between a policy's action and the motors' torque, for a batch of worlds.
 
-    action -> scale, offset -> delta -> delay -> PD with torque limit -> residual torque -> torque noise
+    action -> delta -> scale, offset -> delay -> PD with torque limit -> residual torque -> torque noise
 
 PD, torque limit and torque-speed limit run inside MuJoCo. Delay is computed here, once per control period,
 as the sequence of targets that the motors see at each physics step: it is exact for any delay (MuJoCo's own
@@ -21,6 +21,7 @@ MOTOR = frozenset(
     {"kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "motor_strength", "start_temperature_c", "derate_start_c", "derate_per_c"}
 )
 TORQUE_SPEED = frozenset({"stall_torque_nm", "no_load_speed_rad_s", "battery_level", "battery_sag_per_kw"})
+HEAT = ("start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s")
 HEAT_LOSS_CAP = 0.9  # derating never takes more than this share of the torque
 
 
@@ -163,6 +164,12 @@ class Motors:
         """By how much the joints lead the motors' side of their gears, (n, n_joints)."""
         return joint_rad - play(self.motor_side_rad, joint_rad, self._values["backlash_rad"])
 
+    def encoder(self, joint_rad: np.ndarray, joint_rad_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Angle and velocity of the motors' side: it moves with the joint at the ends of the play, and rests between them."""
+        lead, half = self.lead(joint_rad), self._values["backlash_rad"] / 2
+        taken_along = (np.abs(lead) >= half - 1e-12) & (joint_rad_s * lead >= 0)
+        return joint_rad - lead, np.where(taken_along, joint_rad_s, 0.0)
+
     def take_up(self, joint_rad: np.ndarray) -> np.ndarray:
         """Let the joints take the motors' side along; by how much they lead it then."""
         lead = self.lead(joint_rad)
@@ -172,7 +179,7 @@ class Motors:
     def advance(self, torque_nm: np.ndarray, speed_rad_s: np.ndarray) -> None:
         """Temperature and battery voltage, once per control period."""
         values = self._values
-        if values.has("thermal_rise_c_per_nm2"):
+        if any(values.has(name) for name in HEAT):
             rise, ambient = values["thermal_rise_c_per_nm2"], values["ambient_temperature_c"]
             self.heat.advance(torque_nm, self._control_dt_s, ambient, rise, values["thermal_time_s"])
             self._write_motors()

@@ -1,6 +1,8 @@
 """What the robot stands on."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -31,19 +33,31 @@ class HeightField:
 Floor = Flat | HeightField
 
 
-def add_floor(spec: mujoco.MjSpec, floor: Floor) -> None:
+def add_floor(spec: mujoco.MjSpec, floor: Floor, feet: tuple[str, ...] = ()) -> None:
     """Put the floor into a spec.
 
-    It has priority over the robot's shapes, so that `floor_friction` is the friction of every contact
-    with it; without priority MuJoCo takes the larger of the two and a slippery floor could not be had.
+    It has priority over the robot's shapes, so that `floor_friction` is the friction of every contact with it; at equal
+    priority MuJoCo takes the larger of the two and a slippery floor could not be had. With priority come the floor's
+    contact dimension and softness too; they are taken from the `feet` (geoms or bodies) where these agree, so that
+    a robot's soft feet stay soft. The floor collides with all that collides.
     """
-    common = {"name": NAME, "priority": 1, "condim": 3, "contype": 1, "conaffinity": 1, "friction": [floor.friction, 0.005, 0.0001]}
+    if not np.isfinite(floor.friction) or floor.friction < 0:
+        raise WorldsError(f"the floor's friction is {floor.friction!r}; it must be a finite number of at least 0")
+    geoms = list(spec.geoms)
+    soft = [g for g in geoms if g.name in feet or g.parent.name in feet]
+    common: dict[str, Any] = {
+        "name": NAME, "friction": [floor.friction, 0.005, 0.0001], "condim": 3,
+        "priority": 1 + max((g.priority for g in geoms), default=0),
+        "contype": _bits(g.conaffinity for g in geoms), "conaffinity": _bits(g.contype for g in geoms),
+    }  # fmt: skip
+    for key in ("condim", "solref", "solimp"):
+        values = [np.array(getattr(g, key)) for g in soft if g.contype or g.conaffinity]
+        if values and all(np.array_equal(value, values[0]) for value in values):
+            common[key] = values[0].tolist()
     if isinstance(floor, Flat):
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05], **common)
         return
-    heights = np.asarray(floor.height_m, dtype=float)
-    if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
-        raise WorldsError(f"height_m has the shape {heights.shape}; a height field needs at least 2 × 2 finite heights")
+    heights = _heights(floor)
     low, span = float(heights.min()), float(np.ptp(heights))
     spec.add_hfield(
         name=NAME, nrow=heights.shape[0], ncol=heights.shape[1],
@@ -51,3 +65,31 @@ def add_floor(spec: mujoco.MjSpec, floor: Floor) -> None:
         userdata=((heights - low) / (span or 1.0)).ravel(),
     )  # fmt: skip
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=NAME, pos=[0, 0, low], **common)
+
+
+def highest_under(floor: Floor, reach_m: float) -> float:
+    """Highest point of the floor within a square of half width `reach_m` about the origin, m."""
+    if isinstance(floor, Flat):
+        return 0.0
+    heights = _heights(floor)
+    rows, columns = heights.shape
+    y = np.linspace(-floor.width_m / 2, floor.width_m / 2, rows)
+    x = np.linspace(-floor.length_m / 2, floor.length_m / 2, columns)
+    # One cell more on each side: the surface between two grid points is as high as the higher of them.
+    near_y = np.abs(y) <= reach_m + floor.width_m / (rows - 1)
+    near_x = np.abs(x) <= reach_m + floor.length_m / (columns - 1)
+    return float(heights[np.ix_(near_y, near_x)].max())
+
+
+def _heights(floor: HeightField) -> np.ndarray:
+    heights = np.asarray(floor.height_m, dtype=float)
+    if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
+        raise WorldsError(f"height_m has the shape {heights.shape}; a height field needs at least 2 × 2 finite heights")
+    return heights
+
+
+def _bits(masks: Iterable[int]) -> int:
+    joined = 1
+    for mask in masks:
+        joined |= int(mask)
+    return joined

@@ -45,7 +45,7 @@ PARAMETERS: dict[str, Parameter] = {
     "motor_strength": Parameter("1", "joint", 0, MOST, "delivered torque over commanded torque; scales the limit too", 1.0),
     "stall_torque_nm": Parameter("N·m", "joint", 1e-3, MOST, "torque that the full battery gives at standstill; needs no_load_speed_rad_s", INF),
     "no_load_speed_rad_s": Parameter("rad/s", "joint", 1e-3, MOST, "speed at which back-EMF leaves no torque; needs stall_torque_nm", INF),
-    "backlash_rad": Parameter("rad", "joint", 0, MOST, "play between motor, where the encoder sits, and joint", 0.0),
+    "backlash_rad": Parameter("rad", "joint", 0, MOST, "play between motor and joint: servo and encoder see the motor's side, which rests until the joint takes it along; that side's inertia is neglected", 0.0),
     "torque_noise_nm": Parameter("N·m", "joint", 0, MOST, "standard deviation of white torque noise, drawn at each physics step", 0.0),
     # heat: a first-order winding temperature per joint
     "start_temperature_c": Parameter("°C", "joint", -50, 300, "winding temperature after a reset", 25.0),
@@ -90,7 +90,7 @@ def names_of(name: str, robot: Robot, model: mujoco.MjModel) -> tuple[str, ...]:
     if per == "joint":
         return robot.contract.joints
     if per == "body":
-        return tuple(model.body(b).name for b in range(1, model.nbody))
+        return tuple(model.body(b).name or f"body {b}" for b in range(1, model.nbody))
     return ("x", "y", "z") if per == "axis" else ()
 
 
@@ -178,8 +178,13 @@ class Values:
         self._nominal: dict[str, np.ndarray] = {}
 
     def set(self, name: str, value: Any, rows: np.ndarray) -> np.ndarray:
-        """Set the worlds `rows`; the values of all worlds."""
+        """Set the worlds `rows`; the values of all worlds. The base's mass is one of the link masses, by another name."""
         given = resolve(name, value, self._robot, self._scene, len(rows))
+        if name == "base_mass_kg":
+            masses = self["link_mass_kg"].copy()
+            masses[rows, self._scene.base_body - 1] = given
+            self._set["link_mass_kg"] = masses
+            return self[name]
         if name not in self._set:
             self._set[name] = self[name].copy()
         self._set[name][rows] = given
@@ -187,10 +192,12 @@ class Values:
 
     def has(self, name: str) -> bool:
         """Whether a parameter was ever set; what was not costs nothing."""
-        return name in self._set
+        return ("link_mass_kg" if name == "base_mass_kg" else name) in self._set
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values of all worlds, (n, n_entries) or (n,); read-only where never set."""
+        if name == "base_mass_kg":
+            return self["link_mass_kg"][:, self._scene.base_body - 1]
         if name in self._set:
             return self._set[name]
         if name not in self._nominal:

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot.errors import WorldsError
 from surefoot.policy.agents import Agent
+from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
 FALLEN_GRAVITY_Z = -0.5  # the base is tilted by more than 60 degrees
@@ -24,6 +25,7 @@ class Rollout:
     gyro_rad_s: np.ndarray  # (n, t, 3)
     gravity: np.ndarray
     valid: np.ndarray  # (n, t) False from the tick at which a world was stopped
+    fallen: np.ndarray  # (n, t) the base is tilted by more than 60 degrees, as an operator would see it
 
 
 def rollout(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Callable[[int, int], None] | None = None) -> Rollout:
@@ -34,12 +36,13 @@ def rollout(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Callabl
     nj = worlds.robot.contract.n_joints
     joint = {key: np.empty((n, ticks, nj)) for key in ("joint_position_rad", "joint_velocity_rad_s", "action")}
     base = {key: np.empty((n, ticks, 3)) for key in ("gyro_rad_s", "gravity")}
-    time_s, valid = np.empty((n, ticks)), np.empty((n, ticks), dtype=bool)
+    time_s, valid, fallen = np.empty((n, ticks)), np.empty((n, ticks), dtype=bool), np.empty((n, ticks), dtype=bool)
     agent.reset(None)
     for k in range(ticks):
         sensors = worlds.sensors
         action = agent.act(sensors, command[:, k])
-        time_s[:, k], valid[:, k] = sensors.time_s, worlds.alive
+        time_s[:, k], valid[:, k] = sensors.time_s, worlds.alive & np.isfinite(action).all(axis=1)
+        fallen[:, k] = gravity_in_base(worlds.base_quaternion)[:, 2] > FALLEN_GRAVITY_Z
         joint["joint_position_rad"][:, k] = sensors.joint_position_rad
         joint["joint_velocity_rad_s"][:, k] = sensors.joint_velocity_rad_s
         joint["action"][:, k] = action
@@ -48,4 +51,4 @@ def rollout(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Callabl
         worlds.step(action)
         if progress is not None:
             progress(k + 1, ticks)
-    return Rollout(time_s, command, **joint, **base, valid=valid)
+    return Rollout(time_s, command, **joint, **base, valid=valid, fallen=fallen)

@@ -37,7 +37,7 @@ class Scene:
 class FootSensors:
     """Addresses in sensordata, one per foot."""
 
-    contact: np.ndarray  # number of contacts
+    contact: np.ndarray  # number of contacts with the floor
     position: np.ndarray  # (n_feet, 3)
     velocity: np.ndarray  # (n_feet, 3)
     floor: int  # number of contacts of the floor with anything
@@ -52,7 +52,7 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
     spec = robot.spec()
     substeps = robot.substeps(physics_hz)
     spec.option.timestep = 1.0 / (robot.contract.control_hz * substeps)
-    add_floor(spec, floor)
+    add_floor(spec, floor, robot.feet)
     contract = robot.contract
     for i, joint in enumerate(contract.joints):
         kp, kd, limit = contract.kp_nm_per_rad[i], contract.kd_nms_per_rad[i], contract.torque_limit_nm[i]
@@ -92,7 +92,13 @@ def _add_foot_sensors(spec: mujoco.MjSpec, robot: Robot) -> None:
     for i, foot in enumerate(robot.feet):
         kind = geom if spec.geom(foot) is not None else body
         spec.add_sensor(
-            name=f"surefoot_contact_{i}", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=kind, objname=foot, intprm=[found, 0, 1]
+            name=f"surefoot_contact_{i}",
+            type=mujoco.mjtSensor.mjSENS_CONTACT,
+            objtype=kind,
+            reftype=geom,
+            refname=FLOOR_NAME,
+            objname=foot,
+            intprm=[found, 0, 1],
         )
         place = geom if kind == geom else mujoco.mjtObj.mjOBJ_XBODY
         spec.add_sensor(name=f"surefoot_position_{i}", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=place, objname=foot)

@@ -78,11 +78,13 @@ class Senses:
     def changed(self, name: str, reading: np.ndarray) -> None:
         """Follow a change of a parameter; `reading` is the present one."""
         if name == "observation_delay_s":
-            self.past = None
-            if self._values[name].any():
+            if not self._values[name].any():
+                self.past = None
+                return
+            if self.past is None:
                 self.past = Past(self._n, reading.shape[1], float(self._scene.model.opt.timestep))
-                self.past.set_delay(self._values[name])
                 self.past.fill(slice(None), reading)
+            self.past.set_delay(self._values[name])
 
     def reset(self, rows: np.ndarray, reading: np.ndarray) -> None:
         """As if these robots had always been there; `reading` is (n, width)."""
@@ -105,14 +107,14 @@ class Senses:
             gravity, gyro = gravity @ scene.imu_rotation, gyro @ scene.imu_rotation
         return np.concatenate([qpos[..., scene.joint_qpos], qvel[..., scene.joint_dof], gyro, gravity], axis=-1)
 
-    def measure(self, time_s: np.ndarray, reading: np.ndarray) -> Sensors:
+    def measure(self, time_s: np.ndarray, reading: np.ndarray, draw_from: Draw | None = None) -> Sensors:
         """The sensors at a control tick, from the present reading or, where there is a delay, from a past one."""
         if self.past is not None:
             reading = self.past.read()
         nj, values = self._nj, self._values
         position, velocity, gyro, gravity = np.split(reading, [nj, 2 * nj, 2 * nj + 3], axis=1)
         if any(values.has(name) for name in NOISE):
-            draw = self._draw(2 * nj + 6)
+            draw = (draw_from or self._draw)(2 * nj + 6)
             position = position + values["encoder_bias_rad"] + values["encoder_noise_rad"] * draw[:, :nj]
             velocity = velocity + values["velocity_noise_rad_s"] * draw[:, nj : 2 * nj]
             gyro = gyro + self._gyro_bias + values["gyro_noise_rad_s"][:, None] * draw[:, 2 * nj : 2 * nj + 3]

@@ -151,6 +151,8 @@ def _parameters(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
             if name in parameters:
                 raise TwinError(f"{name} is given twice, at the top and under {block}; remove one of them")
         parameters |= values
+    if {"base_mass_kg", "link_mass_kg"} <= set(parameters):
+        raise TwinError("base_mass_kg and link_mass_kg both give the base's mass; give it in link_mass_kg alone, by the body's name")
     return parameters
 
 

@@ -30,7 +30,7 @@ from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
 from surefoot.sim.actuation import TORQUE_SPEED, Motors
 from surefoot.sim.fields import Fields
-from surefoot.sim.floor import Flat, Floor
+from surefoot.sim.floor import Flat, Floor, highest_under
 from surefoot.sim.parameters import Values, names_of, nominal, parameter
 from surefoot.sim.scene import FootSensors, build_scene
 from surefoot.sim.sensing import Senses
@@ -40,6 +40,10 @@ ActionDelta = Callable[[Sensors, np.ndarray], np.ndarray]
 
 BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 MOST_THREADS = 1024  # a slip of the hand must not bring the machine down
+UNSTABLE = "the simulation became unstable (a force, a gain or a mass is out of proportion to the time step)"
+WARNINGS = tuple(name.removeprefix("mjWARN_") for name in mujoco.mjtWarning.__members__ if name != "mjNWARNING")
+KEPT_FAILURES = 10_000
+REACH = 2.0  # the feet are within this many standing heights of the base
 TOO_FAST = 1e4  # rad/s or m/s: finite, but no robot
 CTRL, QFRC = int(mujoco.mjtState.mjSTATE_CTRL), int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
 NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
@@ -86,10 +90,11 @@ class Worlds:
         self.model = self.scene.model
         self.physics_dt_s = float(self.model.opt.timestep)
         self.control_dt_s = robot.contract.control_dt_s
-        self.residual: Residual | None = None  # (error, position, velocity), each (n, n_joints) -> torque N·m
+        self._residual: Residual | None = None
         self.action_delta: ActionDelta | None = None  # (sensors, action) -> added to the action
         self.alive = np.ones(n, dtype=bool)
-        self.failures: list[Failure] = []
+        self.failures: list[Failure] = []  # the latest of them; `n_failures` counts all
+        self.n_failures = 0
         self._batch = Batch(self.model, n, threads)
         self._fields = Fields(self._batch, robot, self.scene)
         self._values = Values(robot, self.scene, n)
@@ -99,10 +104,13 @@ class Worlds:
         self._force = self._batch.bind("actuator_force")
         self._sensordata = self._batch.bind("sensordata") if feet else None
         self._stale_constants = np.zeros(n, dtype=bool)
-        self._warned = np.zeros(n, dtype=np.int64)
+        self._warned = np.zeros((n, len(WARNINGS)), dtype=np.int64)
+        self._raised = np.zeros(n, dtype=bool)  # MuJoCo raised an error in this control period
+        self._half_torque_speed = False
         self._push_left_s = np.zeros(n)
         self._period = noise_period or n
-        self._torque_rng, self._sensor_rng = (np.random.default_rng([seed, stream]) for stream in range(2))
+        self._torque_rng, self._sensor_rng, self._reset_rng = (np.random.default_rng([seed, stream]) for stream in (0, 1, 3))
+        self._start_height_m = robot.base_height_m + highest_under(floor or Flat(), REACH * robot.base_height_m)
         self._motors = Motors(self._values, self._fields, robot, self.scene, n)
         self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
         self._sensors: Sensors = self._senses.measure(self._time, self._reading())
@@ -122,10 +130,23 @@ class Worlds:
         self._senses.changed(name, self._reading())
         if name == "torque_noise_nm":
             self._qfrc[:] = 0.0
+        if name in TORQUE_SPEED:
+            limited = [np.isfinite(self._values[half]) for half in ("stall_torque_nm", "no_load_speed_rad_s")]
+            self._half_torque_speed = not np.array_equal(*limited) or not limited[0].any()
 
     def get(self, name: str) -> np.ndarray:
-        """The values of a parameter in all worlds, (n, n_entries) or (n,); read-only where never set."""
-        return self._values[name]
+        """The values of a parameter in all worlds, (n, n_entries) or (n,); a copy, set() changes them."""
+        return self._values[name].copy()
+
+    @property
+    def residual(self) -> Residual | None:
+        """Torque added at each physics step: (error, position, velocity), each (n, n_joints) -> N·m."""
+        return self._residual
+
+    @residual.setter
+    def residual(self, function: Residual | None) -> None:
+        self._residual = function
+        self._qfrc[:] = 0.0
 
     def nominal(self, name: str) -> np.ndarray:
         """The robot's own value of a parameter, (n_entries,) or ()."""
@@ -150,33 +171,25 @@ class Worlds:
     ) -> None:
         """Put all worlds, or the worlds `ids`, at rest in the default pose, standing on the floor.
 
-        What is given replaces that, each (len(ids), ...): the base's velocity is linear in the world frame,
-        then angular in the base frame. Delays are filled as if the robot had stood there for ever.
+        What is given replaces that, each (len(ids), ...) in the order of `ids`: the base's velocity is linear in the
+        world frame, then angular in the base frame. Delays are filled as if the robot had stood there for ever.
         """
         rows = self._rows(ids)
-        self._refresh_constants()
-        self._batch.reset(None if len(rows) == self.n else rows, stage=NO_STAGE)
-        start = np.zeros((len(rows), 7))
-        start[:, 2], start[:, 3] = self.robot.base_height_m, 1.0
-        if base_position_m is not None:
-            start[:, :3] = base_position_m
-        if base_quaternion is not None:
-            start[:, 3:] = base_quaternion
-        joints = np.array(self.robot.contract.pose_rad) if joint_position_rad is None else joint_position_rad
-        self._qpos[rows, self.scene.base_qpos] = start
-        _assign(self._qpos, rows, self.scene.joint_qpos, joints)
-        if joint_velocity_rad_s is not None:
-            _assign(self._qvel, rows, self.scene.joint_dof, joint_velocity_rad_s)
-        if base_velocity is not None:
-            self._qvel[rows, self.scene.base_dof] = base_velocity
-        self._ctrl[rows] = self._motors.reset(rows, joints)
-        self._push_left_s[rows] = 0.0
-        self._warned[rows] = 0
-        self.alive[rows] = True
-        reading = self._reading()
-        self._senses.reset(rows, reading)
-        fresh = self._senses.measure(self._time, reading)
-        self._sensors = fresh if len(rows) == self.n else _merge(self._sensors, fresh, rows)
+        nj = self.robot.contract.n_joints
+        place = given("base_position_m", base_position_m, (len(rows), 3), (0.0, 0.0, self._start_height_m))
+        turn = given("base_quaternion", base_quaternion, (len(rows), 4), (1.0, 0.0, 0.0, 0.0))
+        size = np.linalg.norm(turn, axis=1, keepdims=True)
+        if not (size > 1e-6).all():
+            raise WorldsError("base_quaternion has a row of zeros; a quaternion is (w, x, y, z), (1, 0, 0, 0) when upright")
+        self._restart(
+            rows,
+            given("joint_position_rad", joint_position_rad, (len(rows), nj), self.robot.contract.pose_rad),
+            given("joint_velocity_rad_s", joint_velocity_rad_s, (len(rows), nj), 0.0),
+            np.concatenate([place, turn / size], axis=1),
+            given("base_velocity", base_velocity, (len(rows), 6), 0.0),
+        )
+        fresh = self._senses.measure(self._time, self._reading(), self._draw_reset)
+        self._sensors = _merge(self._sensors, fresh, rows)
 
     def step(self, action: np.ndarray) -> None:
         """Apply the policy's actions, (n, n_joints), for one control period."""
@@ -184,6 +197,10 @@ class Worlds:
         shape = (self.n, self.robot.contract.n_joints)
         if action.shape != shape:
             raise WorldsError(f"the action has the shape {action.shape}; it must be {shape}: worlds, joints")
+        if self._half_torque_speed:
+            raise WorldsError(
+                "stall_torque_nm and no_load_speed_rad_s limit torque together, and the battery through them; set both for the same joints"
+            )
         self._refresh_constants()
         finite = np.isfinite(action).all(axis=1)
         if not finite.all():
@@ -196,28 +213,30 @@ class Worlds:
         self._motors.command(action)
         self._motors.advance(self._force, self._qvel[:, self.scene.joint_dof])
         ids = None if self.alive.all() else np.flatnonzero(self.alive).astype(np.int32)
-        reason = ""
-        try:
-            if self.residual is not None or self._values.has("backlash_rad"):
-                self._step_in_python(ids)
-            else:
-                self._step_native(ids)
-        except SimulationError as failed:
-            reason = str(failed)
+        before_s = self._time.copy()
+        self._raised[:] = False
+        if self.residual is not None or self._values.has("backlash_rad"):
+            self._step_in_python(ids)
+        else:
+            self._step_native(ids)
         self._advance_pushes()
         self._senses.advance()
-        self._stop_unstable(reason)
+        self._stop_unstable(before_s)
         self._sensors = _merge(self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive))
 
     def push(self, force_n: np.ndarray, duration_s: float | np.ndarray, ids: np.ndarray | None = None) -> None:
         """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole control periods)."""
         rows = self._rows(ids)
-        self._xfrc[rows, self.scene.base_body, :3] = force_n
-        self._push_left_s[rows] = duration_s
+        lasting = given("duration_s", duration_s, (len(rows),))
+        if not (lasting > 0).all():
+            raise WorldsError(f"duration_s of a push is {lasting.min():g}; it must be above 0 s")
+        self._xfrc[rows, self.scene.base_body, :3] = given("force_n", force_n, (len(rows), 3))
+        self._push_left_s[rows] = lasting
 
     def kick(self, velocity: np.ndarray, ids: np.ndarray | None = None) -> None:
         """Change the base's velocity at once, (len(ids), 6) or (6,): m/s in the world frame, rad/s in the base frame."""
-        self._qvel[self._rows(ids), self.scene.base_dof] += velocity
+        rows = self._rows(ids)
+        self._qvel[rows, self.scene.base_dof] += given("velocity", velocity, (len(rows), 6))
 
     # Reading
 
@@ -263,7 +282,7 @@ class Worlds:
 
     @property
     def foot_contact(self) -> np.ndarray:
-        """Whether each foot touched something in the last physics step, (n, n_feet)."""
+        """Whether each foot touched the floor in the last physics step, (n, n_feet)."""
         return self._feet_data()[0][:, self._feet_data()[1].contact] > 0
 
     @property
@@ -306,10 +325,35 @@ class Worlds:
     def _rows(self, ids: np.ndarray | None) -> np.ndarray:
         if ids is None:
             return np.arange(self.n, dtype=np.int32)
-        rows = np.flatnonzero(ids) if np.asarray(ids).dtype == bool else np.unique(ids)
-        if len(rows) and (rows[0] < 0 or rows[-1] >= self.n):
-            raise WorldsError(f"world {rows[-1] if rows[-1] >= self.n else rows[0]} does not exist; there are {self.n}, from 0")
+        rows = np.asarray(ids)
+        if rows.dtype == bool:
+            if rows.shape != (self.n,):
+                raise WorldsError(f"ids is a mask of the shape {rows.shape}; it must be ({self.n},)")
+            return np.flatnonzero(rows).astype(np.int32)
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+            raise WorldsError(f"ids must be a list of worlds, whole numbers from 0 to {self.n - 1}, or a mask")
+        if rows.size and (rows.min() < 0 or rows.max() >= self.n):
+            raise WorldsError(f"world {rows.max() if rows.max() >= self.n else rows.min()} does not exist; there are {self.n}, from 0")
+        if len(np.unique(rows)) != len(rows):
+            raise WorldsError("ids names a world twice")
         return rows.astype(np.int32)
+
+    def _restart(self, rows: np.ndarray, joints: np.ndarray, joint_velocity: np.ndarray, base: np.ndarray, velocity: np.ndarray) -> None:
+        """Put worlds into a state, with nothing on its way to motors or sensors; their sensors are not read."""
+        self._refresh_constants()
+        ordered = None if len(rows) == self.n else np.sort(rows)
+        self._batch.reset(ordered, stage=NO_STAGE)
+        self._qpos[rows, self.scene.base_qpos] = base
+        _assign(self._qpos, rows, self.scene.joint_qpos, joints)
+        _assign(self._qvel, rows, self.scene.joint_dof, joint_velocity)
+        self._qvel[rows, self.scene.base_dof] = velocity
+        self._ctrl[rows] = self._motors.reset(rows, joints)
+        self._push_left_s[rows] = 0.0
+        self._warned[rows] = 0
+        self.alive[rows] = True
+        self._senses.reset(rows, self._reading())
+        if self._sensordata is not None:
+            self._batch.forward(ordered)
 
     def _step_native(self, ids: np.ndarray | None) -> None:
         """All physics steps of the period in one call."""
@@ -317,7 +361,7 @@ class Worlds:
         noisy = self._values.has("torque_noise_nm")
         if not noisy and not line.delayed and past is None:
             self._ctrl[:] = line.latest
-            self._batch.step(ids, nstep=steps)
+            self._guarded(lambda: self._batch.step(ids, nstep=steps))
             return
         targets = line.sequence()
         spec, control = CTRL, targets
@@ -326,8 +370,12 @@ class Worlds:
             control = np.zeros((self.n, steps, nu + self.model.nv))
             control[:, :, :nu] = targets
             control[:, :, nu:][:, :, self.scene.joint_dof] = self._draw_torque()
-        record = () if past is None else ("qpos", "qvel")
-        out = self._batch.rollout(steps, control if ids is None else control[ids], spec, record=record, ids=ids)
+        n = self.n if ids is None else len(ids)
+        # Given buffers, so that the readings of the others are there when MuJoCo raises in one world.
+        out = {} if past is None else {"qpos": np.zeros((n, steps, self.model.nq)), "qvel": np.zeros((n, steps, self.model.nv))}
+        self._guarded(
+            lambda: self._batch.rollout(steps, control if ids is None else control[ids], spec, record=tuple(out), ids=ids, out=out)
+        )
         if past is not None:
             past.push(self._senses.reading(out["qpos"], out["qvel"]), slice(None) if ids is None else ids)
 
@@ -348,15 +396,26 @@ class Worlds:
                 torque = added if torque is None else torque + added
             if torque is not None:
                 self._qfrc[:, self.scene.joint_dof] = torque
-            self._batch.step(ids)
+            if self._guarded(lambda: self._batch.step(ids)):  # noqa: B023 - called at once
+                ids = np.flatnonzero(self.alive & ~self._raised).astype(np.int32)
             if self._senses.past is not None:
                 self._senses.past.push(self._reading()[:, None])
 
     def _reading(self) -> np.ndarray:
         reading = self._senses.reading(self._qpos, self._qvel)
         if self._values.has("backlash_rad"):
-            reading[:, : self.robot.contract.n_joints] -= self._motors.lead(self._qpos[:, self.scene.joint_qpos])
+            nj = self.robot.contract.n_joints
+            reading[:, :nj], reading[:, nj : 2 * nj] = self._motors.encoder(reading[:, :nj], reading[:, nj : 2 * nj])
         return reading
+
+    def _guarded(self, call: Callable[[], object]) -> bool:
+        """Run a native call; worlds in which MuJoCo raised are marked, the others have run. Whether any raised."""
+        try:
+            call()
+        except SimulationError as failed:
+            self._raised[failed.ids] = True
+            return True
+        return False
 
     def _draw_torque(self) -> np.ndarray:
         noise = self._values["torque_noise_nm"]
@@ -365,6 +424,10 @@ class Worlds:
 
     def _draw_sensor(self, width: int) -> np.ndarray:
         return self._share(self._sensor_rng.standard_normal((self._period, width)))
+
+    def _draw_reset(self, width: int) -> np.ndarray:
+        """Noise of readings after a reset, from a stream of its own: the other worlds' noise does not depend on it."""
+        return self._share(self._reset_rng.standard_normal((self._period, width)))
 
     def _share(self, draw: np.ndarray) -> np.ndarray:
         """Give world i the draw of world i % period."""
@@ -382,26 +445,45 @@ class Worlds:
             self._xfrc[over, self.scene.base_body, :3] = 0.0
             self._push_left_s[over] = 0.0
 
-    def _stop_unstable(self, reason: str) -> None:
-        warned = self._batch.warning[:, BAD, 1].sum(axis=1)
-        speed = np.abs(self._qvel).max(axis=1)
-        bad = self.alive & ((warned > self._warned) | ~(speed < TOO_FAST) | (self._batch.status != 0))
+    def _stop_unstable(self, before_s: np.ndarray) -> None:
+        """Find the worlds that blew up, in which MuJoCo raised, or which it stopped before the end of the period."""
+        warned = self._batch.warning[:, :, 1].astype(np.int64)
+        rose = warned > self._warned
+        stalled = self._time < before_s + self.control_dt_s - 0.5 * self.physics_dt_s
+        blown = rose[:, BAD].any(axis=1) | ~(np.abs(self._qvel).max(axis=1) < TOO_FAST)
+        bad = np.flatnonzero(self.alive & (blown | stalled | self._raised))
         self._warned = warned
-        if bad.any():
-            self._fail(
-                np.flatnonzero(bad),
-                reason or "the simulation became unstable (a force, a gain or a mass is out of proportion to the time step)",
-            )
+        for world in bad:
+            if self._raised[world]:
+                reason = f"MuJoCo raised: {self._batch.error(int(world)) or 'an error'}"
+            elif blown[world]:
+                reason = UNSTABLE
+            else:
+                reason = f"MuJoCo stopped it with the warning {', '.join(WARNINGS[k] for k in np.flatnonzero(rose[world])) or 'unknown'}"
+            self._fail(np.array([world]), reason)
 
     def _fail(self, rows: np.ndarray, reason: str) -> None:
         """Stop worlds: their state goes back to the start, their last sensor readings stay."""
         if not len(rows):
             return
+        self.n_failures += len(rows)
         self.failures += [Failure(int(world), float(self._sensors.time_s[world]), reason) for world in rows]
-        kept = self._sensors
-        self.reset(rows)
-        self._sensors = kept
+        del self.failures[:-KEPT_FAILURES]
+        start = np.tile([0.0, 0.0, self._start_height_m, 1.0, 0.0, 0.0, 0.0], (len(rows), 1))
+        joints = np.tile(self.robot.contract.pose_rad, (len(rows), 1))
+        self._restart(rows, joints, np.zeros_like(joints), start, np.zeros((len(rows), 6)))
         self.alive[rows] = False
+
+
+def given(name: str, value: Any, shape: tuple[int, ...], default: Any = None) -> np.ndarray:
+    """What the caller gave, or the default, as finite floats of this shape."""
+    try:
+        array = np.broadcast_to(np.asarray(default if value is None else value, dtype=float), shape)
+    except (TypeError, ValueError):
+        raise WorldsError(f"{name} has the shape {np.shape(value)}; it must be {shape}") from None
+    if not np.isfinite(array).all():
+        raise WorldsError(f"{name} holds a number that is not finite")
+    return array
 
 
 def _assign(array: np.ndarray, rows: np.ndarray, columns: np.ndarray | slice, values: np.ndarray) -> None:
