@@ -25,6 +25,9 @@ VERBS = {
     "robot new": Verb("surefoot.cli.robot", "new", "write a starter robot.yaml for an MJCF or URDF, every guess marked"),
     "policy attach": Verb("surefoot.cli.policy", "attach", "put a robot's contract into an ONNX policy"),
     "policy show": Verb("surefoot.cli.policy", "show", "print the contract inside an ONNX policy"),
+    "train": Verb("surefoot.cli.train", "train_policy", "train a walking policy, or a task of your own"),
+    "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
+    "play": Verb("surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"),
     "record": Verb("surefoot.cli.record", "record_log", "record the log that a virtual robot would write"),
 }
 

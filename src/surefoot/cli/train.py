@@ -1,0 +1,134 @@
+"""`surefoot train`."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from surefoot.errors import SurefootError
+from surefoot.files import check_place, write_text
+from surefoot.robot import load_robot
+
+
+def train_policy(
+    task: Annotated[str, tyro.conf.Positional],
+    out: Path,
+    robot: str = "go2",
+    iterations: int = 300,
+    randomization: str | None = None,
+    worlds: int = 1024,
+    seed: int = 0,
+    threads: int = 0,
+    fresh: bool = False,
+    evaluate: bool = True,
+) -> None:
+    """Train a policy with PPO on this machine's cores, and measure it at the end.
+
+    Writes policy.onnx (with the contract inside), checkpoint.safetensors, config.json, eval.json and TensorBoard files
+    to the folder --out. Interrupted with Ctrl-C or killed, the same command continues.
+
+    Args:
+        task: walk, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task
+        out: the folder to train into
+        robot: a shipped robot or the path of a robot.yaml
+        iterations: PPO updates in all, those of earlier runs included
+        randomization: none, mild, seed, or the path of a YAML table; default: the task's own (walk: mild)
+        worlds: robots simulated side by side
+        seed: of everything random
+        threads: of simulator and learner; 0 takes all cores
+        fresh: start over where the folder holds a training
+        evaluate: measure the result and write eval.json
+    """
+    try:
+        from surefoot.learn.ppo import PPOSettings
+        from surefoot.learn.task import load_task
+        from surefoot.learn.train import train
+    except ImportError as missing:
+        raise SurefootError(f"training needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'") from None
+    console = Console()
+    check_place(out / "policy.onnx")
+    described = load_robot(robot)
+    made = load_task(task, described, randomization)
+    screen = Screen(console, out)
+    with screen:
+        policy = train(
+            described, made, out, settings=PPOSettings(worlds=worlds), iterations=iterations, seed=seed, threads=threads, fresh=fresh,
+            show=screen.show,
+        )  # fmt: skip
+    console.print(f"wrote {policy}", highlight=False, soft_wrap=True)
+    if evaluate:
+        from surefoot.cli.evaluate import run, tables
+
+        result, content = run(str(policy), described, None, 100, 20, seed, threads)
+        write_text(out / "eval.json", json.dumps(content, indent=1) + "\n")
+        console.print(*tables(result, f"{policy} on {described.name}"), sep="\n")
+        failures = result.failures()
+        console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures), highlight=False)
+
+
+class Screen:
+    """Progress on one screen where there is one, as a line now and then where there is not, and in TensorBoard files."""
+
+    def __init__(self, console: Console, out: Path):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._console, self._out = console, out
+        self._writer = SummaryWriter(str(out / "tensorboard"))
+        self._live = Live(console=console, refresh_per_second=2) if console.is_terminal else None
+        self._printed = 0.0
+
+    def __enter__(self) -> "Screen":
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        if self._live is not None:
+            self._live.__exit__(None, None, None)
+        self._writer.close()
+
+    def show(self, progress: "Progress") -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Show one iteration."""
+        left_s = progress.elapsed_s / progress.iteration * (progress.iterations - progress.iteration)
+        figures = {
+            "return": progress.reward_per_s, "velocity error": progress.velocity_error_m_s, "yaw-rate error": progress.turn_error_rad_s,
+            "falls per robot and minute": progress.falls_per_robot_minute, "action std": progress.action_std,
+            "learning rate": progress.learning_rate, "steps per second": progress.steps_per_s,
+        }  # fmt: skip
+        for name, value in figures.items():
+            self._writer.add_scalar(name.replace(" ", "_"), value, progress.steps)
+        for name, value in progress.rewards.items():
+            self._writer.add_scalar(f"reward/{name}", value, progress.steps)
+        if self._live is not None:
+            self._live.update(_screen(progress, left_s))
+        elif time.monotonic() - self._printed > 10 or progress.iteration == progress.iterations:
+            self._printed = time.monotonic()
+            self._console.print(
+                f"iteration {progress.iteration}/{progress.iterations}  {progress.steps_per_s:,.0f} steps/s  return {progress.reward_per_s:.2f}/s  "
+                f"velocity error {progress.velocity_error_m_s:.3f} m/s  yaw {progress.turn_error_rad_s:.3f} rad/s  "
+                f"falls {progress.falls_per_robot_minute:.2f}/min  {left_s / 60:.1f} min left", highlight=False, soft_wrap=True,
+            )  # fmt: skip
+
+
+def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-defined]  # noqa: F821
+    table = Table.grid(padding=(0, 2))
+    rows = {
+        "iteration": f"{progress.iteration} of {progress.iterations}",
+        "time": f"{progress.elapsed_s / 60:.1f} min, {left_s / 60:.1f} min left",
+        "steps": f"{progress.steps / 1e6:.2f} M, {progress.steps_per_s:,.0f} /s",
+        "return": f"{progress.reward_per_s:.3f} /s",
+        "velocity error": f"{progress.velocity_error_m_s:.3f} m/s",
+        "yaw-rate error": f"{progress.turn_error_rad_s:.3f} rad/s",
+        "falls": f"{progress.falls_per_robot_minute:.2f} per robot and minute",
+        "wall-clock": f"physics {progress.physics_share:.0%}, policy and rewards {progress.collect_share:.0%}, learning {progress.learn_share:.0%}",
+        "action std": f"{progress.action_std:.2f}",
+        "learning rate": f"{progress.learning_rate:.1e}",
+    }
+    for name, value in rows.items():
+        table.add_row(f"[bold]{name}", value)
+    return table

@@ -1,0 +1,27 @@
+"""Checkpoints as safetensors: tensors and one JSON text, written whole, never a pickle."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from surefoot.errors import SurefootError
+from surefoot.files import canonical_json, write_whole
+
+
+def save(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
+    """Write tensors and a JSON-able state."""
+    write_whole(path, lambda temporary: save_file(tensors, temporary, metadata={"state": canonical_json(state)}))
+
+
+def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Read them back."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            state = json.loads((file.metadata() or {})["state"])
+            return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118 - not a dict
+    except (OSError, SafetensorError, KeyError, ValueError) as reason:
+        raise SurefootError(f"{path} is not a checkpoint that can be read ({reason}); train into another folder, or with --fresh") from None

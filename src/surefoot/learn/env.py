@@ -1,0 +1,216 @@
+"""The environment: `Worlds` under velocity commands with rewards, falls and resets, in the form that PPO reads."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+
+from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
+from surefoot.learn.rewards import Motion
+from surefoot.learn.task import Task
+from surefoot.policy.observation import Observer
+from surefoot.robot import Robot
+from surefoot.sim.frames import in_heading_frame
+from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.sensing import gravity_in_base
+from surefoot.sim.worlds import Worlds
+
+
+@dataclass
+class Tally:
+    """What happened since it was last read."""
+
+    steps: int = 0
+    falls: int = 0
+    unstable: int = 0
+    velocity_error: float = 0.0  # sums over steps of robots that are told to move or stand
+    turn_error: float = 0.0
+    reward: float = 0.0
+    physics_s: float = 0.0
+    by_reward: dict[str, float] = field(default_factory=dict)
+
+
+class WalkEnv:
+    """n robots that are told where to walk. Follows the interface of rsl-rl's VecEnv."""
+
+    def __init__(self, robot: Robot, task: Task, n: int, seed: int = 0, threads: int = 0):
+        self.robot, self.task = robot, task
+        self.num_envs, self.num_actions = n, robot.contract.n_joints
+        self.device = "cpu"
+        self.cfg: dict[str, Any] = {}
+        self.dt_s = robot.contract.control_dt_s
+        self.max_episode_length = round(task.episode_s / self.dt_s)
+        self.tally = Tally()
+        self._rng = np.random.default_rng([seed, 7])
+        self.worlds = Worlds(robot, n, threads=threads, seed=seed, physics_hz=task.substeps * robot.contract.control_hz, feet=True)
+        self._drawn = task.randomization.draw(self.worlds, self._rng)
+        self._observer = Observer(robot.contract, n)
+        nj, nf = self.num_actions, len(robot.feet)
+        self._pose = np.array(robot.contract.pose_rad)
+        self._limits = np.array(robot.contract.position_limit_rad)
+        self._torque_limit = np.array(robot.contract.torque_limit_nm)
+        self._command = np.zeros((n, 3))
+        self._hold_s = np.zeros(n)
+        self._push_s = self._rng.uniform(0, task.randomization.push_every_s, n)
+        self._action, self._last_action = np.zeros((n, nj)), np.zeros((n, nj))
+        self._joint_velocity = np.zeros((n, nj))
+        self._contact, self._air_s = np.ones((n, nf), dtype=bool), np.zeros((n, nf))
+        self._episode = self._rng.integers(0, self.max_episode_length, n)  # so that not all time out at once
+        self._reset(np.arange(n))
+        self._obs = self._observe()
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        """Steps since the last reset of each robot."""
+        return torch.from_numpy(self._episode)
+
+    def get_observations(self) -> TensorDict:
+        """The observations of this tick: `actor` as the contract lays it out, `critic` with what only a simulator knows."""
+        return self._obs
+
+    def mirror_parts(self) -> list[Signed]:
+        """How the blocks that `_observe` adds for the critic look in a mirror, in the same order."""
+        joints, signs = mirror_joints(self.robot)
+        same = np.ones(len(joints))
+        feet = mirror_feet(self.worlds.foot_position_m[0], self.worlds.base_position_m[0], self.worlds.base_quaternion[0])
+        vector = np.arange(3)
+        blocks = [
+            (vector, np.array([1.0, -1.0, 1.0])), (vector, np.array([-1.0, 1.0, -1.0])), (vector, np.array([1.0, -1.0, 1.0])),
+            (np.arange(1), np.ones(1)), (feet, np.ones(len(feet))), (feet, np.ones(len(feet))),
+            (joints, signs), (joints, signs), (joints, signs),
+        ]  # fmt: skip
+        for spread in self.task.randomization.spreads:
+            if spread.high == spread.low:
+                continue
+            per = PARAMETERS[spread.name].per
+            if spread.together or per == "world":
+                blocks.append((np.arange(1), np.ones(1)))
+            elif per == "joint":
+                blocks.append((joints, signs if spread.name.endswith("_rad") and spread.low < 0 else same))
+            elif per == "axis":
+                blocks.append((vector, np.array([1.0, -1.0, 1.0])))
+            else:
+                n = len(self.worlds.names(spread.name))
+                blocks.append((np.arange(n), np.ones(n)))
+        return blocks
+
+    def redraw(self) -> None:
+        """Give the robots new parameters; each takes part from now on."""
+        self._drawn = self.task.randomization.draw(self.worlds, self._rng)
+
+    def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """One control period: observations, rewards, dones, and which dones are time-outs."""
+        clip = self.robot.contract.action_clip
+        before_last = self._last_action
+        self._last_action, self._action = self._action, np.clip(actions.numpy().astype(float), -clip, clip)
+        started = time.perf_counter()
+        self.worlds.step(self._action)
+        self.tally.physics_s += time.perf_counter() - started
+        self._episode += 1
+        motion = self._motion(before_last)
+        fallen = (motion.gravity[:, 2] > self.task.fallen_gravity_z) | (
+            motion.height_m < self.task.fallen_height * self.robot.base_height_m
+        )
+        unstable = ~self.worlds.alive
+        reward = self._reward(motion) - self.task.fall_cost * (fallen | unstable)
+        late = (self._episode >= self.max_episode_length) & ~fallen & ~unstable
+        done = fallen | late | unstable
+        self._count(motion, reward, fallen, unstable)
+        self._advance_commands()
+        if done.any():
+            self._reset(np.flatnonzero(done))
+        self._obs = self._observe()
+        extras = {"time_outs": torch.from_numpy(late.astype(np.float32))}
+        return self._obs, torch.from_numpy(reward.astype(np.float32)), torch.from_numpy(done.astype(np.int64)), extras
+
+    def _motion(self, before_last: np.ndarray) -> Motion:
+        worlds = self.worlds
+        joint_velocity = worlds.joint_velocity_rad_s
+        contact = worlds.foot_contact
+        base = worlds.base_velocity
+        quaternion = worlds.base_quaternion
+        self._air_s += self.dt_s
+        motion = Motion(
+            command=self._command, velocity=in_heading_frame(base[:, :3], quaternion), angular_velocity=base[:, 3:],
+            gravity=gravity_in_base(quaternion), height_m=worlds.base_position_m[:, 2], nominal_height_m=self.robot.base_height_m,
+            joint_position=worlds.joint_position_rad, joint_velocity=joint_velocity,
+            joint_acceleration=(joint_velocity - self._joint_velocity) / self.dt_s, pose=self._pose, position_limit=self._limits,
+            torque=worlds.torque_nm, torque_limit=self._torque_limit, action=self._action, last_action=self._last_action,
+            before_last_action=before_last, foot_contact=contact, foot_landed=contact & ~self._contact, foot_air_s=self._air_s.copy(),
+            foot_velocity=worlds.foot_velocity_m_s, body_contact=worlds.body_contact,
+        )  # fmt: skip
+        self._air_s[contact] = 0.0
+        self._contact, self._joint_velocity = contact, joint_velocity
+        return motion
+
+    def _reward(self, motion: Motion) -> np.ndarray:
+        total = np.zeros(self.num_envs)
+        for reward in self.task.rewards:
+            part = reward.weight * self.dt_s * reward.function(motion)
+            total += part
+            self.tally.by_reward[reward.name] = self.tally.by_reward.get(reward.name, 0.0) + float(part.sum())
+        return total
+
+    def _count(self, motion: Motion, reward: np.ndarray, fallen: np.ndarray, unstable: np.ndarray) -> None:
+        tally = self.tally
+        tally.steps += self.num_envs
+        tally.falls += int(fallen.sum())
+        tally.unstable += int(unstable.sum())
+        tally.velocity_error += float(np.linalg.norm(motion.command[:, :2] - motion.velocity[:, :2], axis=1).sum())
+        tally.turn_error += float(np.abs(motion.command[:, 2] - motion.angular_velocity[:, 2]).sum())
+        tally.reward += float(reward.sum())
+
+    def _advance_commands(self) -> None:
+        self._hold_s -= self.dt_s
+        due = np.flatnonzero(self._hold_s <= 0)
+        if len(due):
+            self._draw_commands(due)
+        if self.task.randomization.push_m_s > 0:
+            self._push_s -= self.dt_s
+            due = np.flatnonzero(self._push_s <= 0)
+            if len(due):
+                angle = self._rng.uniform(0, 2 * np.pi, len(due))
+                size = self._rng.uniform(0, self.task.randomization.push_m_s, len(due))
+                kick = np.zeros((len(due), 6))
+                kick[:, 0], kick[:, 1] = size * np.cos(angle), size * np.sin(angle)
+                self.worlds.kick(kick, due)
+                self._push_s[due] = self.task.randomization.push_every_s
+
+    def _draw_commands(self, rows: np.ndarray) -> None:
+        low, high = np.array(self.task.command_range).T
+        drawn = self._rng.uniform(low, high, (len(rows), 3))
+        drawn[self._rng.random(len(rows)) < self.task.standing_share] = 0.0
+        self._command = self._command.copy()  # the motion of this tick still holds the old ones
+        self._command[rows] = drawn
+        self._hold_s[rows] = self._rng.uniform(*self.task.command_hold_s, len(rows))
+
+    def _reset(self, rows: np.ndarray) -> None:
+        rng, n = self._rng, len(rows)
+        spread = self.task.start_spread_rad
+        joints = np.clip(self._pose + rng.uniform(-spread, spread, (n, self.num_actions)), *self._limits.T)
+        yaw = rng.uniform(-np.pi, np.pi, n)
+        quaternion = np.stack([np.cos(yaw / 2), np.zeros(n), np.zeros(n), np.sin(yaw / 2)], axis=1)
+        velocity = rng.uniform(-0.3, 0.3, (n, 6))
+        self.worlds.reset(rows, joint_position_rad=joints, base_quaternion=quaternion, base_velocity=velocity)
+        self._observer.reset(rows)
+        self._draw_commands(rows)
+        for array in (self._action, self._last_action, self._joint_velocity, self._air_s):
+            array[rows] = 0.0
+        self._contact[rows] = True
+        if self.tally.steps:  # the first episodes keep their drawn ages
+            self._episode[rows] = 0
+
+    def _observe(self) -> TensorDict:
+        worlds = self.worlds
+        actor = self._observer.observe(worlds.sensors, self._command, self._action).astype(np.float32, copy=True)
+        base, quaternion = worlds.base_velocity, worlds.base_quaternion
+        known = [
+            2 * in_heading_frame(base[:, :3], quaternion), 0.25 * base[:, 3:], gravity_in_base(quaternion),
+            10 * (worlds.base_position_m[:, 2:] - self.robot.base_height_m), self._contact, np.minimum(self._air_s, 1.0),
+            worlds.joint_position_rad - self._pose, 0.05 * worlds.joint_velocity_rad_s, worlds.torque_nm / self._torque_limit, self._drawn,
+        ]  # fmt: skip
+        critic = np.concatenate([actor, *known], axis=1, dtype=np.float32, casting="same_kind")
+        return TensorDict({"actor": torch.from_numpy(actor), "critic": torch.from_numpy(critic)}, batch_size=[self.num_envs])

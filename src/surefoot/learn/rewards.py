@@ -1,0 +1,136 @@
+"""Rewards: small named functions of a `Motion`, each with its unit. A task gives them weights per second."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The true motion of n robots over one control period, as rewards and the critic see it."""
+
+    command: np.ndarray  # (n, 3) m/s, m/s, rad/s
+    velocity: np.ndarray  # (n, 3) of the base in its heading frame, m/s
+    angular_velocity: np.ndarray  # (n, 3) in the base frame, rad/s
+    gravity: np.ndarray  # (n, 3) unit vector in the base frame
+    height_m: np.ndarray  # (n,)
+    nominal_height_m: float
+    joint_position: np.ndarray  # (n, n_joints) rad
+    joint_velocity: np.ndarray  # rad/s
+    joint_acceleration: np.ndarray  # rad/s²
+    pose: np.ndarray  # (n_joints,) rad
+    position_limit: np.ndarray  # (n_joints, 2) rad
+    torque: np.ndarray  # (n, n_joints) N·m
+    torque_limit: np.ndarray  # (n_joints,) N·m
+    action: np.ndarray
+    last_action: np.ndarray
+    before_last_action: np.ndarray
+    foot_contact: np.ndarray  # (n, n_feet)
+    foot_landed: np.ndarray  # touched down in this period
+    foot_air_s: np.ndarray  # time since the foot last touched the ground, before this landing
+    foot_velocity: np.ndarray  # (n, n_feet, 3) m/s
+    body_contact: np.ndarray  # (n,) anything but the feet touches the floor
+
+    @property
+    def moving(self) -> np.ndarray:
+        """Whether the command asks for motion, (n,)."""
+        return np.linalg.norm(self.command, axis=1) > 0.1
+
+
+RewardFunction = Callable[[Motion], np.ndarray]
+
+TRACKING_WIDTH_M_S = 0.5  # velocity error at which the tracking reward has fallen to 1/e
+TRACKING_WIDTH_RAD_S = 0.5
+SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
+SWING_S = 0.35  # longer swings are not paid more
+
+
+def track_velocity(m: Motion) -> np.ndarray:
+    """1 at the commanded planar velocity, falling with the squared error."""
+    error = np.square(m.command[:, :2] - m.velocity[:, :2]).sum(axis=1)
+    return np.exp(-error / TRACKING_WIDTH_M_S**2)
+
+
+def track_turn(m: Motion) -> np.ndarray:
+    """1 at the commanded yaw rate, falling with the squared error."""
+    return np.exp(-np.square(m.command[:, 2] - m.angular_velocity[:, 2]) / TRACKING_WIDTH_RAD_S**2)
+
+
+def bounce(m: Motion) -> np.ndarray:
+    """Squared vertical velocity of the base, (m/s)²."""
+    return np.square(m.velocity[:, 2])
+
+
+def wobble(m: Motion) -> np.ndarray:
+    """Squared roll and pitch rates, (rad/s)²."""
+    return np.square(m.angular_velocity[:, :2]).sum(axis=1)
+
+
+def tilt(m: Motion) -> np.ndarray:
+    """Squared sine of the tilt."""
+    return np.square(m.gravity[:, :2]).sum(axis=1)
+
+
+def low_base(m: Motion) -> np.ndarray:
+    """Squared lack of height below nine tenths of the standing height, as a share of it."""
+    return np.square(np.minimum(m.height_m / m.nominal_height_m - 0.9, 0.0))
+
+
+def torque(m: Motion) -> np.ndarray:
+    """Mean squared torque as a share of the limit."""
+    return np.square(m.torque / m.torque_limit).mean(axis=1)
+
+
+def power(m: Motion) -> np.ndarray:
+    """Mechanical power that the motors give, W."""
+    return np.maximum(m.torque * m.joint_velocity, 0.0).sum(axis=1)
+
+
+def joint_acceleration(m: Motion) -> np.ndarray:
+    """Sum of squared joint accelerations, (rad/s²)²."""
+    return np.square(m.joint_acceleration).sum(axis=1)
+
+
+def action_rate(m: Motion) -> np.ndarray:
+    """Sum of squared changes of the action between two control ticks."""
+    return np.square(m.action - m.last_action).sum(axis=1)
+
+
+def action_jerk(m: Motion) -> np.ndarray:
+    """Sum of squared second differences of the action."""
+    return np.square(m.action - 2 * m.last_action + m.before_last_action).sum(axis=1)
+
+
+def joint_limits(m: Motion) -> np.ndarray:
+    """By how much joints are past 95 % of their range, rad."""
+    middle, half = m.position_limit.mean(axis=1), 0.475 * np.ptp(m.position_limit, axis=1)
+    return np.maximum(np.abs(m.joint_position - middle) - half, 0.0).sum(axis=1)
+
+
+def stride(m: Motion) -> np.ndarray:
+    """Time that a foot was in the air beyond a shuffle and up to a full swing, s, paid at each landing while told to move.
+
+    Short steps cost nothing: a cost on them would teach a robot that cannot walk yet to stand still.
+    """
+    return (np.clip(m.foot_air_s - SHUFFLE_S, 0.0, SWING_S - SHUFFLE_S) * m.foot_landed).sum(axis=1) * m.moving
+
+
+def slip(m: Motion) -> np.ndarray:
+    """Squared sliding speed of the feet on the ground, (m/s)²."""
+    return (np.square(m.foot_velocity[:, :, :2]).sum(axis=2) * m.foot_contact).sum(axis=1)
+
+
+def body_contact(m: Motion) -> np.ndarray:
+    """1 while a knee, a thigh or the trunk touches the floor."""
+    return m.body_contact.astype(float)
+
+
+def off_pose(m: Motion) -> np.ndarray:
+    """Sum of squared distances of the joints from the default pose, rad²."""
+    return np.square(m.joint_position - m.pose).sum(axis=1)
+
+
+def fidget(m: Motion) -> np.ndarray:
+    """Distance from the default pose, rad, while the command says stand."""
+    return np.abs(m.joint_position - m.pose).sum(axis=1) * ~m.moving

@@ -1,0 +1,116 @@
+"""What is to be learned: rewards with weights, commands, falls and randomization, as one frozen config.
+
+A task is a function `task(robot) -> Task`. The shipped one is `walk`; a user's own is a Python file with such a
+function in it: `surefoot train my_task.py --robot ...`.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from surefoot.errors import nearest
+from surefoot.learn import rewards
+from surefoot.learn.randomize import Randomization, TaskError, load_randomization
+from surefoot.learn.rewards import RewardFunction
+from surefoot.robot import Robot
+
+
+@dataclass(frozen=True)
+class Reward:
+    """A reward function and its weight per second; negative weights are costs."""
+
+    function: RewardFunction
+    weight: float
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+
+@dataclass(frozen=True)
+class Task:
+    """A frozen description of what to learn."""
+
+    name: str
+    rewards: tuple[Reward, ...]
+    command_range: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+    randomization: Randomization = field(default_factory=lambda: load_randomization("mild"))
+    episode_s: float = 20.0
+    command_hold_s: tuple[float, float] = (2.0, 6.0)
+    standing_share: float = 0.1  # of the commands say stand
+    fallen_gravity_z: float = -0.6  # a base tilted beyond this has fallen
+    fallen_height: float = 0.4  # a base below this share of its standing height has fallen
+    fall_cost: float = 2.0  # paid once
+    start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
+    substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
+
+
+def weighted(**weights: float) -> tuple[Reward, ...]:
+    """Rewards by the names of `surefoot.learn.rewards`."""
+    known = {
+        name: value for name, value in vars(rewards).items() if callable(value) and getattr(value, "__module__", "") == rewards.__name__
+    }
+    for name in weights:
+        if name not in known or name == "Motion":
+            raise TaskError(f"unknown reward {name!r}{nearest(name, [k for k in known if k != 'Motion'])}")
+    return tuple(Reward(known[name], weight) for name, weight in weights.items())
+
+
+def walk(robot: Robot) -> Task:
+    """Follow velocity commands forward, sideways and turning, and stand when told to."""
+    return Task(
+        name="walk",
+        command_range=robot.contract.command_range,
+        rewards=weighted(
+            track_velocity=1.5,
+            track_turn=0.8,
+            bounce=-1.0,
+            wobble=-0.03,
+            tilt=-1.0,
+            low_base=-20.0,
+            torque=-1.0,
+            joint_acceleration=-1.0e-7,
+            action_rate=-0.005,
+            joint_limits=-2.0,
+            stride=4.0,
+            slip=-0.05,
+            body_contact=-1.0,
+            off_pose=-0.15,
+            fidget=-0.15,
+        ),
+    )
+
+
+SHIPPED: dict[str, Callable[[Robot], Task]] = {"walk": walk}
+
+
+def load_task(name_or_path: str, robot: Robot, randomization: str | None = None) -> Task:
+    """A shipped task, or the function `task` of a Python file; with another randomization where one is named."""
+    made = SHIPPED[name_or_path](robot) if name_or_path in SHIPPED else _task_from_file(Path(name_or_path).expanduser(), robot)
+    if randomization is not None:
+        made = replace(made, randomization=load_randomization(randomization))
+    return made
+
+
+def _task_from_file(path: Path, robot: Robot) -> Task:
+    if path.suffix != ".py" or not path.is_file():
+        raise TaskError(f"no task {str(path)!r}: give a shipped one ({', '.join(SHIPPED)}) or a Python file with a function task(robot)")
+    spec = importlib.util.spec_from_file_location(f"surefoot_task_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except TaskError:
+        raise
+    except Exception as reason:  # the user's own code may raise anything; name the file and what it said
+        raise TaskError(f"{path} cannot be imported: {type(reason).__name__}: {reason}") from reason
+    factory = getattr(module, "task", None)
+    if not callable(factory):
+        raise TaskError(f"{path} has no function task(robot)")
+    made = factory(robot)
+    if not isinstance(made, Task):
+        raise TaskError(f"task(robot) of {path} returned {type(made).__name__}; it must return a surefoot.learn.task.Task")
+    return made

@@ -1,0 +1,91 @@
+"""Measuring a policy: the figures mean what they say, and the command line writes them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from surefoot.cli.main import run
+from surefoot.policy.agents import make_agent
+from surefoot.sim import Worlds
+from surefoot.verify.evaluate import GATE, directions_of, evaluate
+
+
+def measured(robot, agent, **options):
+    return evaluate(
+        robot, lambda n: Worlds(robot, n), lambda n: make_agent(agent, robot, n) if isinstance(agent, str) else agent,
+        episodes=options.pop("episodes", 2), straight_episodes=1, **options,
+    )  # fmt: skip
+
+
+class Still:
+    """Stands whatever it is told."""
+
+    label, hash = "still", "0"
+
+    def reset(self, ids):
+        pass
+
+    def act(self, sensors, command):
+        return np.zeros_like(sensors.joint_position_rad)
+
+
+def test_a_robot_that_stands_still_misses_what_it_is_told(robot):
+    result = measured(robot, Still())
+    for name, command in directions_of(robot).items():
+        straight = result.directions[name]
+        assert straight.velocity_error_m_s == pytest.approx(np.hypot(*command[:2]), abs=0.05)
+        assert straight.turn_error_rad_s == pytest.approx(abs(command[2]), abs=0.05)
+        assert straight.falls == 0
+        assert abs(straight.way_m) < 0.15
+    assert any("velocity error" in failure for failure in result.failures())
+    assert result.walk.action_change == 0
+
+
+def test_trotting_forward_is_better_than_standing(go2):
+    trotting, standing = measured(go2, "trot"), measured(go2, Still())
+    assert trotting.directions["+x"].way_m > 1.0
+    assert trotting.directions["+x"].velocity_error_m_s < standing.directions["+x"].velocity_error_m_s
+    assert trotting.walk.cost_of_transport > 0
+
+
+def test_falls_are_counted_once_and_fail_the_gate(go2):
+    class Throw(Still):
+        def act(self, sensors, command):
+            return np.where(sensors.time_s[:, None] < 0.3, 10.0, -10.0) * np.array([1, 1, 1] * 2 + [-1, 1, 1] * 2)
+
+    result = measured(go2, Throw())
+    assert result.walk.falls == result.walk.episodes == 2
+    assert any("fell" in failure for failure in result.failures())
+
+
+def test_the_gate_is_the_stated_one():
+    assert GATE == {"falls": 1, "falls_pushed": 5, "velocity_error_m_s": 0.15, "turn_error_rad_s": 0.2}
+
+
+def test_the_command_writes_json_with_provenance(tmp_path, capsys):
+    out = tmp_path / "eval.json"
+    assert run(["evaluate", "zero", "--twin", "go2-slippery", "--episodes", "2", "--straight-episodes", "1", "--out", str(out)]) == 0
+    content = json.loads(out.read_text())
+    assert content["provenance"]["twin"] == "go2-slippery"
+    assert content["walk"]["episodes"] == 2
+    assert content["gate"]["failures"]
+    assert "does not pass the gate" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "nonsense.onnx"],
+        ["evaluate", "zero", "--twin", "nobody"],
+        ["evaluate", "zero", "--episodes", "0"],
+        ["train", "fly", "--out", "x"],
+    ],
+)
+def test_mistakes_are_one_sentence(arguments, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("surefoot: ")
+    assert "Traceback" not in printed
+    assert list(tmp_path.iterdir()) == []
