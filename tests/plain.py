@@ -59,7 +59,10 @@ class Plain:
                 lead = q - np.clip(self.motor, q - self.backlash / 2, q + self.backlash / 2)
                 self.motor = q - lead
                 seen = seen + lead
-            self.data.ctrl[:] = seen
+                along = (np.abs(lead) >= self.backlash / 2 - 1e-12) & (v * lead >= 0)
+                kd, kp = np.array(self.contract.kd_nms_per_rad), np.array(self.contract.kp_nm_per_rad)
+                damping = kd / kp * (v - np.where(along, v, 0.0))
+            self.data.ctrl[:] = seen + damping if self.backlash else seen
             if self.residual is not None:
                 self.data.qfrc_applied[self.v] = self.residual(seen - q, q, v)
             mujoco.mj_step(self.model, self.data)

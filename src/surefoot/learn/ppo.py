@@ -32,7 +32,7 @@ class PPOSettings:
     clip: float = 0.2
     gamma: float = 0.99
     gae_lambda: float = 0.95
-    entropy: float = 0.003
+    entropy: float = 0.001
     hidden: tuple[int, ...] = (128, 128, 128)
     activation: str = "relu"  # ELU is several times slower on a CPU
     start_std: float = 0.8

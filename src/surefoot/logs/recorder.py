@@ -57,7 +57,7 @@ def record(
     run = rollout(worlds, agent, command, progress)
     if worlds.failures:
         first = worlds.failures[0]
-        others = f" ({len(worlds.failures)} of {rollouts} rollouts stopped)" if len(worlds.failures) > 1 else ""
+        others = f" ({worlds.n_failures} of {rollouts} rollouts stopped)" if worlds.n_failures > 1 else ""
         raise LogError(
             f"rollout {first.world} of {twin.name} stopped after {first.time_s:.2f} s{others}: {first.reason}; "
             "check the values in its YAML file, and the policy"

@@ -61,6 +61,7 @@ class Robot:
     mirror: Mirror | None
     mass_kg: float
     passive_joints: tuple[str, ...]  # joints of the model that the policy does not drive
+    static_geoms: int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
     hash: str  # of the contract, the other fields and the bytes of the model
 
     @property
@@ -144,6 +145,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     robot = Robot(
         contract=contract, path=path, model_path=model_path, base=base, imu=imu, feet=feet, physics_hz=physics_hz, base_height_m=height,
         mirror=mirror, mass_kg=float(model.body_subtreemass[model.body(base).id]), passive_joints=passive,
+        static_geoms=_static_geoms(model),
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
     )  # fmt: skip
     robot.substeps()
@@ -175,6 +177,11 @@ def standing_height(model: mujoco.MjModel, contract: Contract, feet: tuple[str, 
     data.qpos[start : start + 7] = (0, 0, 0, 1, 0, 0, 0)
     mujoco.mj_kinematics(model, data)
     return -min(lowest_point(model, data, geom) for foot in feet for geom in foot_geoms(model, foot))
+
+
+def _static_geoms(model: mujoco.MjModel) -> int:
+    fixed = model.body_weldid[model.geom_bodyid] == 0
+    return int((fixed & ((model.geom_contype > 0) | (model.geom_conaffinity > 0))).sum())
 
 
 def _joints(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ def _fact_table(robot: Robot) -> Table:
         "commands": "; ".join(f"{name} {number(low)} to {number(high)} {unit}" for name, (low, high), unit in ranges),
         "symmetry": _symmetry(robot.mirror, contract.joints),
         "passive": ", ".join(robot.passive_joints),
+        "scene": _scene(robot.static_geoms),
         "contract": contract.hash,
         "hash": robot.hash,
     }
@@ -89,6 +90,13 @@ def _observation(robot: Robot) -> str:
         lines.append(f"{start:3d}..{start + size - 1:<3d} {term.name}{scale} ({size}{frames})")
         start += size
     return "\n".join([f"{contract.observation_size} numbers", *lines])
+
+
+def _scene(static: int) -> str:
+    if not static:
+        return ""
+    shapes = "1 static shape" if static == 1 else f"{static} static shapes"
+    return f"the model brings {shapes} of its own, which the robot meets beside our floor; remove what stands for a floor"
 
 
 def _symmetry(mirror: Mirror | None, joints: tuple[str, ...]) -> str:

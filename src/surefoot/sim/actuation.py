@@ -170,11 +170,16 @@ class Motors:
         taken_along = (np.abs(lead) >= half - 1e-12) & (joint_rad_s * lead >= 0)
         return joint_rad - lead, np.where(taken_along, joint_rad_s, 0.0)
 
-    def take_up(self, joint_rad: np.ndarray) -> np.ndarray:
-        """Let the joints take the motors' side along; by how much they lead it then."""
-        lead = self.lead(joint_rad)
-        self.motor_side_rad = joint_rad - lead
-        return lead
+    def take_up(self, joint_rad: np.ndarray, joint_rad_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Let the joints take the motors' side along; what to add to its targets to make MuJoCo's servo see that side.
+
+        In position q - q_m, as kp (target - q_m) = kp ((target + q - q_m) - q); in velocity likewise kd / kp (v - v_m).
+        A servo without kp has no target to add to: its damping sees the joint's velocity.
+        """
+        self.motor_side_rad, motor_rad_s = self.encoder(joint_rad, joint_rad_s)
+        kp, kd = self._values["kp_nm_per_rad"], self._values["kd_nms_per_rad"]
+        ratio = np.divide(kd, kp, out=np.zeros(kp.shape), where=kp > 0)
+        return joint_rad - self.motor_side_rad, ratio * (joint_rad_s - motor_rad_s)
 
     def advance(self, torque_nm: np.ndarray, speed_rad_s: np.ndarray) -> None:
         """Temperature and battery voltage, once per control period."""

@@ -19,6 +19,14 @@ class Flat:
 
     friction: float = FRICTION
 
+    def around(self, reach_m: float) -> "Flat":
+        """The highest floor within `reach_m` of each place: as flat as it is."""
+        return self
+
+    def height_at(self, x_m: np.ndarray, y_m: np.ndarray) -> np.ndarray:
+        """Height of the floor at places, (n,)."""
+        return np.zeros(np.shape(x_m))
+
 
 @dataclass(frozen=True, eq=False)
 class HeightField:
@@ -28,6 +36,27 @@ class HeightField:
     length_m: float  # extent along x
     width_m: float  # extent along y
     friction: float = FRICTION
+
+    def around(self, reach_m: float) -> "HeightField":
+        """A field whose height at each place is the highest of this one within a square of half width `reach_m` about it."""
+        raised = _heights(self)
+        for axis, extent_m in ((0, self.width_m), (1, self.length_m)):
+            # One cell more: the surface between two grid points is as high as the higher of them.
+            cells = min(int(np.ceil(reach_m / extent_m * (raised.shape[axis] - 1))) + 1, raised.shape[axis])
+            edge = [(cells, cells) if a == axis else (0, 0) for a in range(2)]
+            padded = np.pad(raised, edge, constant_values=-np.inf)
+            raised = np.lib.stride_tricks.sliding_window_view(padded, 2 * cells + 1, axis=axis).max(axis=-1)
+        return HeightField(raised, self.length_m, self.width_m, self.friction)
+
+    def height_at(self, x_m: np.ndarray, y_m: np.ndarray) -> np.ndarray:
+        """The highest corner of the cell under each place, (n,); beyond the edge, of the nearest cell."""
+        heights = np.asarray(self.height_m, dtype=float)
+        corners = []
+        for place, extent_m, points in ((y_m, self.width_m, heights.shape[0]), (x_m, self.length_m, heights.shape[1])):
+            at = np.clip((np.asarray(place, dtype=float) / extent_m + 0.5) * (points - 1), 0, points - 1)
+            corners.append((np.floor(at).astype(np.intp), np.ceil(at).astype(np.intp)))
+        (south, north), (west, east) = corners
+        return np.maximum.reduce([heights[row, column] for row in (south, north) for column in (west, east)])
 
 
 Floor = Flat | HeightField
@@ -67,24 +96,12 @@ def add_floor(spec: mujoco.MjSpec, floor: Floor, feet: tuple[str, ...] = ()) -> 
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=NAME, pos=[0, 0, low], **common)
 
 
-def highest_under(floor: Floor, reach_m: float) -> float:
-    """Highest point of the floor within a square of half width `reach_m` about the origin, m."""
-    if isinstance(floor, Flat):
-        return 0.0
-    heights = _heights(floor)
-    rows, columns = heights.shape
-    y = np.linspace(-floor.width_m / 2, floor.width_m / 2, rows)
-    x = np.linspace(-floor.length_m / 2, floor.length_m / 2, columns)
-    # One cell more on each side: the surface between two grid points is as high as the higher of them.
-    near_y = np.abs(y) <= reach_m + floor.width_m / (rows - 1)
-    near_x = np.abs(x) <= reach_m + floor.length_m / (columns - 1)
-    return float(heights[np.ix_(near_y, near_x)].max())
-
-
 def _heights(floor: HeightField) -> np.ndarray:
     heights = np.asarray(floor.height_m, dtype=float)
     if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
         raise WorldsError(f"height_m has the shape {heights.shape}; a height field needs at least 2 × 2 finite heights")
+    if not (0 < floor.length_m < np.inf and 0 < floor.width_m < np.inf):
+        raise WorldsError(f"the height field is {floor.length_m!r} m by {floor.width_m!r} m; both must be finite and above 0")
     return heights
 
 

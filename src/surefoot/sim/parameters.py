@@ -45,7 +45,7 @@ PARAMETERS: dict[str, Parameter] = {
     "motor_strength": Parameter("1", "joint", 0, MOST, "delivered torque over commanded torque; scales the limit too", 1.0),
     "stall_torque_nm": Parameter("N·m", "joint", 1e-3, MOST, "torque that the full battery gives at standstill; needs no_load_speed_rad_s", INF),
     "no_load_speed_rad_s": Parameter("rad/s", "joint", 1e-3, MOST, "speed at which back-EMF leaves no torque; needs stall_torque_nm", INF),
-    "backlash_rad": Parameter("rad", "joint", 0, MOST, "play between motor and joint: servo and encoder see the motor's side, which rests until the joint takes it along; that side's inertia is neglected", 0.0),
+    "backlash_rad": Parameter("rad", "joint", 0, MOST, "play between motor and joint: the servo's gains and the encoder see the angle and speed of the motor's side, which rests until the joint takes it along (a play operator); that side has no inertia, and its torque reaches the joint within the play too", 0.0),
     "torque_noise_nm": Parameter("N·m", "joint", 0, MOST, "standard deviation of white torque noise, drawn at each physics step", 0.0),
     # heat: a first-order winding temperature per joint
     "start_temperature_c": Parameter("°C", "joint", -50, 300, "winding temperature after a reset", 25.0),

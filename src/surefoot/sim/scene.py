@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from surefoot.robot.load import Robot, joint_addresses
+from surefoot.robot.load import Robot, foot_geoms, joint_addresses
 from surefoot.robot.model import compile_spec
 from surefoot.sim.floor import NAME as FLOOR_NAME
 from surefoot.sim.floor import Floor, add_floor
@@ -31,6 +31,7 @@ class Scene:
     imu_rotation: np.ndarray | None  # (3, 3) of the IMU site in the base frame; None where it is the identity
     torque_speed: bool
     feet: "FootSensors | None"  # where the feet's sensors are in sensordata, if they were asked for
+    reach_m: float  # all feet of the default pose are within this distance of the base's origin, seen from above
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
         base_dof=slice(int(model.jnt_dofadr[free]), int(model.jnt_dofadr[free]) + 6),
         base_body=model.body(robot.base).id, floor_geom=model.geom(FLOOR_NAME).id,
         imu_rotation=_imu_rotation(robot, model), torque_speed=torque_speed,
-        feet=_foot_sensors(robot, model) if feet else None,
+        feet=_foot_sensors(robot, model) if feet else None, reach_m=_reach(robot, model),
     )  # fmt: skip
 
 
@@ -125,6 +126,16 @@ def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:
     mujoco.mju_quat2Mat(flat, model.site(robot.imu).quat)
     rotation = flat.reshape(3, 3)
     return None if np.array_equal(rotation, np.eye(3)) else rotation
+
+
+def _reach(robot: Robot, model: mujoco.MjModel) -> float:
+    data = mujoco.MjData(model)
+    data.qpos[joint_addresses(model, robot.contract.joints)[0]] = robot.contract.pose_rad
+    start = model.jnt_qposadr[model.body(robot.base).jntadr[0]]
+    data.qpos[start : start + 7] = (0, 0, 0, 1, 0, 0, 0)
+    mujoco.mj_kinematics(model, data)
+    geoms = [geom for foot in robot.feet for geom in foot_geoms(model, foot)]
+    return float((np.linalg.norm(data.geom_xpos[geoms, :2], axis=1) + model.geom_rbound[geoms]).max())
 
 
 def _compact(addresses: np.ndarray) -> Index:

@@ -16,6 +16,7 @@ it is reset, and the others go on. Results are bit-identical at any number of th
 compared on common random numbers.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,13 @@ import numpy as np
 from mujoco.batch import Batch, SimulationError
 
 from surefoot.errors import WorldsError
+from surefoot.files import is_number
 from surefoot.robot.load import Robot
 from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
 from surefoot.sim.actuation import TORQUE_SPEED, Motors
 from surefoot.sim.fields import Fields
-from surefoot.sim.floor import Flat, Floor, highest_under
+from surefoot.sim.floor import Flat, Floor
 from surefoot.sim.parameters import Values, names_of, nominal, parameter
 from surefoot.sim.scene import FootSensors, build_scene
 from surefoot.sim.sensing import Senses
@@ -42,8 +44,8 @@ BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_
 MOST_THREADS = 1024  # a slip of the hand must not bring the machine down
 UNSTABLE = "the simulation became unstable (a force, a gain or a mass is out of proportion to the time step)"
 WARNINGS = tuple(name.removeprefix("mjWARN_") for name in mujoco.mjtWarning.__members__ if name != "mjNWARNING")
+MORE_MEMORY = ' (give the model more with <size memory="10M"/>)'
 KEPT_FAILURES = 10_000
-REACH = 2.0  # the feet are within this many standing heights of the base
 TOO_FAST = 1e4  # rad/s or m/s: finite, but no robot
 CTRL, QFRC = int(mujoco.mjtState.mjSTATE_CTRL), int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
 NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
@@ -75,6 +77,11 @@ class Worlds:
         noise_period: int | None = None,
     ):
         """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet."""
+        for what, count in (("the number of worlds", n), ("threads", threads), ("the seed", seed)):
+            if not isinstance(count, (int, np.integer)) or isinstance(count, bool):
+                raise WorldsError(f"{what} is {count!r}; it must be a whole number")
+        if physics_hz is not None and not (is_number(physics_hz) and physics_hz > 0):
+            raise WorldsError(f"physics_hz is {physics_hz!r}; it must be a finite number above 0")
         if n < 1:
             raise WorldsError(f"{n} worlds were asked for; at least 1 is needed")
         if not 0 <= threads <= MOST_THREADS:
@@ -104,13 +111,13 @@ class Worlds:
         self._force = self._batch.bind("actuator_force")
         self._sensordata = self._batch.bind("sensordata") if feet else None
         self._stale_constants = np.zeros(n, dtype=bool)
-        self._warned = np.zeros((n, len(WARNINGS)), dtype=np.int64)
+        self._fresh = np.ones(n, dtype=bool)  # not stepped since the reset
         self._raised = np.zeros(n, dtype=bool)  # MuJoCo raised an error in this control period
-        self._half_torque_speed = False
+        self._half_torque_speed: list[int] = []  # worlds with a part of a limit that has no effect without the rest
         self._push_left_s = np.zeros(n)
         self._period = noise_period or n
         self._torque_rng, self._sensor_rng, self._reset_rng = (np.random.default_rng([seed, stream]) for stream in (0, 1, 3))
-        self._start_height_m = robot.base_height_m + highest_under(floor or Flat(), REACH * robot.base_height_m)
+        self._ground = (floor or Flat()).around(self.scene.reach_m)  # at each place, the highest floor that a foot may meet
         self._motors = Motors(self._values, self._fields, robot, self.scene, n)
         self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
         self._sensors: Sensors = self._senses.measure(self._time, self._reading())
@@ -131,12 +138,15 @@ class Worlds:
         if name == "torque_noise_nm":
             self._qfrc[:] = 0.0
         if name in TORQUE_SPEED:
-            limited = [np.isfinite(self._values[half]) for half in ("stall_torque_nm", "no_load_speed_rad_s")]
-            self._half_torque_speed = not np.array_equal(*limited) or not limited[0].any()
+            stall, no_load = (np.isfinite(self._values[half]) for half in ("stall_torque_nm", "no_load_speed_rad_s"))
+            battery = (self._values["battery_level"] != 1.0) | (self._values["battery_sag_per_kw"] > 0.0)
+            self._half_torque_speed = np.flatnonzero((stall != no_load).any(axis=1) | (battery & ~stall.any(axis=1))).tolist()
 
     def get(self, name: str) -> np.ndarray:
-        """The values of a parameter in all worlds, (n, n_entries) or (n,); a copy, set() changes them."""
-        return self._values[name].copy()
+        """The values of a parameter in all worlds, (n, n_entries) or (n,); a read-only copy, set() changes them."""
+        values = self._values[name].copy()
+        values.flags.writeable = False
+        return values
 
     @property
     def residual(self) -> Residual | None:
@@ -172,11 +182,12 @@ class Worlds:
         """Put all worlds, or the worlds `ids`, at rest in the default pose, standing on the floor.
 
         What is given replaces that, each (len(ids), ...) in the order of `ids`: the base's velocity is linear in the
-        world frame, then angular in the base frame. Delays are filled as if the robot had stood there for ever.
+        world frame, then angular in the base frame. The height in `base_position_m` counts from the floor at that
+        place, its highest point under the feet. Delays are filled as if the robot had stood there for ever.
         """
         rows = self._rows(ids)
         nj = self.robot.contract.n_joints
-        place = given("base_position_m", base_position_m, (len(rows), 3), (0.0, 0.0, self._start_height_m))
+        place = given("base_position_m", base_position_m, (len(rows), 3), (0.0, 0.0, self.robot.base_height_m))
         turn = given("base_quaternion", base_quaternion, (len(rows), 4), (1.0, 0.0, 0.0, 0.0))
         size = np.linalg.norm(turn, axis=1, keepdims=True)
         if not (size > 1e-6).all():
@@ -185,7 +196,7 @@ class Worlds:
             rows,
             given("joint_position_rad", joint_position_rad, (len(rows), nj), self.robot.contract.pose_rad),
             given("joint_velocity_rad_s", joint_velocity_rad_s, (len(rows), nj), 0.0),
-            np.concatenate([place, turn / size], axis=1),
+            self._on_ground(place, turn / size),
             given("base_velocity", base_velocity, (len(rows), 6), 0.0),
         )
         fresh = self._senses.measure(self._time, self._reading(), self._draw_reset)
@@ -199,7 +210,7 @@ class Worlds:
             raise WorldsError(f"the action has the shape {action.shape}; it must be {shape}: worlds, joints")
         if self._half_torque_speed:
             raise WorldsError(
-                "stall_torque_nm and no_load_speed_rad_s limit torque together, and the battery through them; set both for the same joints"
+                f"stall_torque_nm and no_load_speed_rad_s limit torque together, and the battery through them; set both for the same joints of world {self._half_torque_speed[0]}"
             )
         self._refresh_constants()
         finite = np.isfinite(action).all(axis=1)
@@ -211,9 +222,9 @@ class Worlds:
         if self.action_delta is not None:
             action = action + self.action_delta(self._sensors, action)
         self._motors.command(action)
-        self._motors.advance(self._force, self._qvel[:, self.scene.joint_dof])
+        self._motors.advance(self._torque(), self._qvel[:, self.scene.joint_dof])
         ids = None if self.alive.all() else np.flatnonzero(self.alive).astype(np.int32)
-        before_s = self._time.copy()
+        before_s, warned = self._time.copy(), self._batch.warning[:, :, 1].copy()
         self._raised[:] = False
         if self.residual is not None or self._values.has("backlash_rad"):
             self._step_in_python(ids)
@@ -221,7 +232,8 @@ class Worlds:
             self._step_native(ids)
         self._advance_pushes()
         self._senses.advance()
-        self._stop_unstable(before_s)
+        self._fresh[self.alive] = False
+        self._stop_unstable(before_s, warned)
         self._sensors = _merge(self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive))
 
     def push(self, force_n: np.ndarray, duration_s: float | np.ndarray, ids: np.ndarray | None = None) -> None:
@@ -277,8 +289,8 @@ class Worlds:
 
     @property
     def torque_nm(self) -> np.ndarray:
-        """Motor torque in the last physics step, without residual and noise, (n, n_joints)."""
-        return self._force.copy()
+        """Motor torque in the last physics step, without residual and noise, (n, n_joints); 0 after a reset."""
+        return self._torque().copy()
 
     @property
     def foot_contact(self) -> np.ndarray:
@@ -338,6 +350,11 @@ class Worlds:
             raise WorldsError("ids names a world twice")
         return rows.astype(np.int32)
 
+    def _on_ground(self, place: np.ndarray, turn: np.ndarray) -> np.ndarray:
+        """Positions whose height counts from the floor, (n, 3), and quaternions as the base's part of qpos, (n, 7)."""
+        height = place[:, 2] + self._ground.height_at(place[:, 0], place[:, 1])
+        return np.column_stack([place[:, :2], height, turn])
+
     def _restart(self, rows: np.ndarray, joints: np.ndarray, joint_velocity: np.ndarray, base: np.ndarray, velocity: np.ndarray) -> None:
         """Put worlds into a state, with nothing on its way to motors or sensors; their sensors are not read."""
         self._refresh_constants()
@@ -349,11 +366,12 @@ class Worlds:
         self._qvel[rows, self.scene.base_dof] = velocity
         self._ctrl[rows] = self._motors.reset(rows, joints)
         self._push_left_s[rows] = 0.0
-        self._warned[rows] = 0
         self.alive[rows] = True
         self._senses.reset(rows, self._reading())
+        self._fresh[rows] = True
         if self._sensordata is not None:
-            self._batch.forward(ordered)
+            with contextlib.suppress(SimulationError):  # the next step meets the same error, and names the world
+                self._batch.forward(ordered)
 
     def _step_native(self, ids: np.ndarray | None) -> None:
         """All physics steps of the period in one call."""
@@ -386,10 +404,11 @@ class Worlds:
         backlash = self._values.has("backlash_rad")
         for k in range(self.scene.substeps):
             target, position = targets[:, k], self._qpos[:, self.scene.joint_qpos]
-            if backlash:
-                # The servo sees the motor's side, q_m: kp (target - q_m) = kp ((target + q - q_m) - q).
-                target = target + self._motors.take_up(position)
             self._ctrl[:] = target
+            if backlash:
+                lead, damping = self._motors.take_up(position, self._qvel[:, self.scene.joint_dof])
+                target = target + lead
+                self._ctrl[:] = target + damping
             torque = None if noise is None else noise[:, k]
             if self.residual is not None:
                 added = self.residual(target - position, position, self._qvel[:, self.scene.joint_dof])
@@ -407,6 +426,10 @@ class Worlds:
             nj = self.robot.contract.n_joints
             reading[:, :nj], reading[:, nj : 2 * nj] = self._motors.encoder(reading[:, :nj], reading[:, nj : 2 * nj])
         return reading
+
+    def _torque(self) -> np.ndarray:
+        """Reading the feet after a reset computes a torque that never acted; it must not heat a motor."""
+        return np.where(self._fresh[:, None], 0.0, self._force) if self._fresh.any() else self._force
 
     def _guarded(self, call: Callable[[], object]) -> bool:
         """Run a native call; worlds in which MuJoCo raised are marked, the others have run. Whether any raised."""
@@ -445,22 +468,26 @@ class Worlds:
             self._xfrc[over, self.scene.base_body, :3] = 0.0
             self._push_left_s[over] = 0.0
 
-    def _stop_unstable(self, before_s: np.ndarray) -> None:
-        """Find the worlds that blew up, in which MuJoCo raised, or which it stopped before the end of the period."""
-        warned = self._batch.warning[:, :, 1].astype(np.int64)
-        rose = warned > self._warned
+    def _stop_unstable(self, before_s: np.ndarray, warned: np.ndarray) -> None:
+        """Stop the worlds that blew up, in which MuJoCo raised or warned, or which it stopped before the end of the period.
+
+        A warning stops a rollout and not a step; a world that lacks contacts is wrong either way.
+        """
+        rose = self._batch.warning[:, :, 1] > warned
         stalled = self._time < before_s + self.control_dt_s - 0.5 * self.physics_dt_s
         blown = rose[:, BAD].any(axis=1) | ~(np.abs(self._qvel).max(axis=1) < TOO_FAST)
-        bad = np.flatnonzero(self.alive & (blown | stalled | self._raised))
-        self._warned = warned
-        for world in bad:
+        reasons: dict[str, list[int]] = {}
+        for world in np.flatnonzero(self.alive & (blown | stalled | rose.any(axis=1) | self._raised)):
             if self._raised[world]:
-                reason = f"MuJoCo raised: {self._batch.error(int(world)) or 'an error'}"
+                reason = f"MuJoCo raised: {' '.join(self._batch.error(int(world)).split()) or 'an error'}"
             elif blown[world]:
                 reason = UNSTABLE
             else:
-                reason = f"MuJoCo stopped it with the warning {', '.join(WARNINGS[k] for k in np.flatnonzero(rose[world])) or 'unknown'}"
-            self._fail(np.array([world]), reason)
+                warning = ", ".join(WARNINGS[k] for k in np.flatnonzero(rose[world])) or "unknown"
+                reason = f"MuJoCo stopped it with the warning {warning}{MORE_MEMORY if 'FULL' in warning else ''}"
+            reasons.setdefault(reason, []).append(int(world))
+        for reason, worlds in reasons.items():
+            self._fail(np.array(worlds), reason)
 
     def _fail(self, rows: np.ndarray, reason: str) -> None:
         """Stop worlds: their state goes back to the start, their last sensor readings stay."""
@@ -469,7 +496,7 @@ class Worlds:
         self.n_failures += len(rows)
         self.failures += [Failure(int(world), float(self._sensors.time_s[world]), reason) for world in rows]
         del self.failures[:-KEPT_FAILURES]
-        start = np.tile([0.0, 0.0, self._start_height_m, 1.0, 0.0, 0.0, 0.0], (len(rows), 1))
+        start = self._on_ground(np.array([[0.0, 0.0, self.robot.base_height_m]]), np.array([[1.0, 0.0, 0.0, 0.0]]))
         joints = np.tile(self.robot.contract.pose_rad, (len(rows), 1))
         self._restart(rows, joints, np.zeros_like(joints), start, np.zeros((len(rows), 6)))
         self.alive[rows] = False
