@@ -31,11 +31,13 @@ from surefoot.robot.load import Robot
 from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
 from surefoot.sim.actuation import TORQUE_SPEED, Motors
+from surefoot.sim.arrays import assign, given, merge
 from surefoot.sim.fields import Fields
 from surefoot.sim.floor import Flat, Floor
 from surefoot.sim.parameters import Values, names_of, nominal, parameter
-from surefoot.sim.scene import FootSensors, build_scene
+from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Senses
+from surefoot.sim.truth import Truth
 
 Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 ActionDelta = Callable[[Sensors, np.ndarray], np.ndarray]
@@ -60,7 +62,7 @@ class Failure:
     reason: str
 
 
-class Worlds:
+class Worlds(Truth):
     """n simulations of one robot. Arrays are (n, ...) with joints in policy order."""
 
     def __init__(
@@ -105,13 +107,10 @@ class Worlds:
         self._batch = Batch(self.model, n, threads)
         self._fields = Fields(self._batch, robot, self.scene)
         self._values = Values(robot, self.scene, n)
-        self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
-        self._ctrl, self._time = self._batch.bind("ctrl"), self._batch.bind("time")
+        super().__init__(self._batch, feet)
+        self._ctrl = self._batch.bind("ctrl")
         self._qfrc, self._xfrc = self._batch.bind("qfrc_applied"), self._batch.bind("xfrc_applied")
-        self._force = self._batch.bind("actuator_force")
-        self._sensordata = self._batch.bind("sensordata") if feet else None
         self._stale_constants = np.zeros(n, dtype=bool)
-        self._fresh = np.ones(n, dtype=bool)  # not stepped since the reset
         self._raised = np.zeros(n, dtype=bool)  # MuJoCo raised an error in this control period
         self._half_torque_speed: list[int] = []  # worlds with a part of a limit that has no effect without the rest
         self._push_left_s = np.zeros(n)
@@ -200,7 +199,7 @@ class Worlds:
             given("base_velocity", base_velocity, (len(rows), 6), 0.0),
         )
         fresh = self._senses.measure(self._time, self._reading(), self._draw_reset)
-        self._sensors = _merge(self._sensors, fresh, rows)
+        self._sensors = merge(self._sensors, fresh, rows)
 
     def step(self, action: np.ndarray) -> None:
         """Apply the policy's actions, (n, n_joints), for one control period."""
@@ -234,7 +233,7 @@ class Worlds:
         self._senses.advance()
         self._fresh[self.alive] = False
         self._stop_unstable(before_s, warned)
-        self._sensors = _merge(self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive))
+        self._sensors = merge(self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive))
 
     def push(self, force_n: np.ndarray, duration_s: float | np.ndarray, ids: np.ndarray | None = None) -> None:
         """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole control periods)."""
@@ -257,67 +256,6 @@ class Worlds:
         """What the robots' sensors say at this control tick."""
         return self._sensors
 
-    @property
-    def time_s(self) -> np.ndarray:
-        """Simulated time since the reset, (n,)."""
-        return self._time.copy()
-
-    @property
-    def joint_position_rad(self) -> np.ndarray:
-        """True joint positions, (n, n_joints)."""
-        return self._qpos[:, self.scene.joint_qpos].copy()
-
-    @property
-    def joint_velocity_rad_s(self) -> np.ndarray:
-        """True joint velocities, (n, n_joints)."""
-        return self._qvel[:, self.scene.joint_dof].copy()
-
-    @property
-    def base_position_m(self) -> np.ndarray:
-        """True position of the base, (n, 3)."""
-        return self._qpos[:, self.scene.base_qpos][:, :3].copy()
-
-    @property
-    def base_quaternion(self) -> np.ndarray:
-        """True orientation of the base, (n, 4) as w, x, y, z."""
-        return self._qpos[:, self.scene.base_qpos][:, 3:].copy()
-
-    @property
-    def base_velocity(self) -> np.ndarray:
-        """True velocity of the base, (n, 6): m/s in the world frame, then rad/s in the base frame."""
-        return self._qvel[:, self.scene.base_dof].copy()
-
-    @property
-    def torque_nm(self) -> np.ndarray:
-        """Motor torque in the last physics step, without residual and noise, (n, n_joints); 0 after a reset."""
-        return self._torque().copy()
-
-    @property
-    def foot_contact(self) -> np.ndarray:
-        """Whether each foot touched the floor in the last physics step, (n, n_feet)."""
-        return self._feet_data()[0][:, self._feet_data()[1].contact] > 0
-
-    @property
-    def foot_position_m(self) -> np.ndarray:
-        """World positions of the feet in the last physics step, (n, n_feet, 3)."""
-        return self._feet_data()[0][:, self._feet_data()[1].position]
-
-    @property
-    def foot_velocity_m_s(self) -> np.ndarray:
-        """World velocities of the feet in the last physics step, (n, n_feet, 3)."""
-        return self._feet_data()[0][:, self._feet_data()[1].velocity]
-
-    @property
-    def body_contact(self) -> np.ndarray:
-        """Whether anything but the feet touched the floor in the last physics step, (n,)."""
-        data, feet = self._feet_data()
-        return data[:, feet.floor] > data[:, feet.contact].sum(axis=1)
-
-    @property
-    def temperature_c(self) -> np.ndarray:
-        """Winding temperatures, (n, n_joints)."""
-        return self._motors.heat.temperature_c.copy()
-
     def model_of(self, world: int) -> mujoco.MjModel:
         """One world's own model, to render it or to pass it to any MuJoCo function."""
         self._refresh_constants()
@@ -328,11 +266,6 @@ class Worlds:
         return self._batch.get_data(world)
 
     # Inside
-
-    def _feet_data(self) -> tuple[np.ndarray, FootSensors]:
-        if self._sensordata is None or self.scene.feet is None:
-            raise WorldsError("the feet have no sensors; make the worlds with feet=True")
-        return self._sensordata, self.scene.feet
 
     def _rows(self, ids: np.ndarray | None) -> np.ndarray:
         if ids is None:
@@ -361,8 +294,8 @@ class Worlds:
         ordered = None if len(rows) == self.n else np.sort(rows)
         self._batch.reset(ordered, stage=NO_STAGE)
         self._qpos[rows, self.scene.base_qpos] = base
-        _assign(self._qpos, rows, self.scene.joint_qpos, joints)
-        _assign(self._qvel, rows, self.scene.joint_dof, joint_velocity)
+        assign(self._qpos, rows, self.scene.joint_qpos, joints)
+        assign(self._qvel, rows, self.scene.joint_dof, joint_velocity)
         self._qvel[rows, self.scene.base_dof] = velocity
         self._ctrl[rows] = self._motors.reset(rows, joints)
         self._push_left_s[rows] = 0.0
@@ -426,10 +359,6 @@ class Worlds:
             nj = self.robot.contract.n_joints
             reading[:, :nj], reading[:, nj : 2 * nj] = self._motors.encoder(reading[:, :nj], reading[:, nj : 2 * nj])
         return reading
-
-    def _torque(self) -> np.ndarray:
-        """Reading the feet after a reset computes a torque that never acted; it must not heat a motor."""
-        return np.where(self._fresh[:, None], 0.0, self._force) if self._fresh.any() else self._force
 
     def _guarded(self, call: Callable[[], object]) -> bool:
         """Run a native call; worlds in which MuJoCo raised are marked, the others have run. Whether any raised."""
@@ -500,32 +429,3 @@ class Worlds:
         joints = np.tile(self.robot.contract.pose_rad, (len(rows), 1))
         self._restart(rows, joints, np.zeros_like(joints), start, np.zeros((len(rows), 6)))
         self.alive[rows] = False
-
-
-def given(name: str, value: Any, shape: tuple[int, ...], default: Any = None) -> np.ndarray:
-    """What the caller gave, or the default, as finite floats of this shape."""
-    try:
-        array = np.broadcast_to(np.asarray(default if value is None else value, dtype=float), shape)
-    except (TypeError, ValueError):
-        raise WorldsError(f"{name} has the shape {np.shape(value)}; it must be {shape}") from None
-    if not np.isfinite(array).all():
-        raise WorldsError(f"{name} holds a number that is not finite")
-    return array
-
-
-def _assign(array: np.ndarray, rows: np.ndarray, columns: np.ndarray | slice, values: np.ndarray) -> None:
-    if isinstance(columns, slice):
-        array[rows, columns] = values
-    else:
-        array[np.ix_(rows, columns)] = values
-
-
-def _merge(old: Sensors, new: Sensors, rows: np.ndarray) -> Sensors:
-    """`old` with the readings of `rows` taken from `new`."""
-    if len(rows) == len(old.time_s):
-        return new
-    merged = {}
-    for field in Sensors.__dataclass_fields__:
-        merged[field] = getattr(old, field).copy()
-        merged[field][rows] = getattr(new, field)[rows]
-    return Sensors(**merged)
