@@ -16,7 +16,7 @@ import numpy as np
 from surefoot.errors import RobotError
 from surefoot.files import canonical_json, sha256
 from surefoot.robot import Robot, Sensors
-from surefoot.robot.load import foot_geoms, joint_addresses
+from surefoot.robot.load import foot_geoms, joint_addresses, upright
 
 GRAVITY_M_S2 = 9.81
 
@@ -113,12 +113,8 @@ class TrotAgent:
 def find_legs(robot: Robot) -> list[Leg]:
     """The legs of a robot: feet moved by the same joints are one leg; joints that move several legs are left out."""
     model = robot.spec().compile()
-    data = mujoco.MjData(model)
-    qpos, dofs = joint_addresses(model, robot.contract.joints)
-    free = model.jnt_qposadr[model.body(robot.base).jntadr[0]]
-    data.qpos[free : free + 7] = (0, 0, 0, 1, 0, 0, 0)
-    data.qpos[qpos] = robot.contract.pose_rad
-    mujoco.mj_kinematics(model, data)
+    data = upright(model, robot.contract, robot.base)
+    _, dofs = joint_addresses(model, robot.contract.joints)
     mujoco.mj_comPos(model, data)
     groups: dict[tuple[int, ...], list[tuple[str, tuple[np.ndarray, ...]]]] = {}
     for foot in robot.feet:

@@ -167,15 +167,19 @@ def joint_addresses(model: mujoco.MjModel, joints: tuple[str, ...]) -> tuple[np.
     return model.jnt_qposadr[ids].copy(), model.jnt_dofadr[ids].copy()
 
 
+def upright(model: mujoco.MjModel, contract: Contract, base: str, height_m: float = 0.0) -> mujoco.MjData:
+    """The robot level in its default pose, the base's origin at this height; kinematics are current."""
+    data = mujoco.MjData(model)
+    data.qpos[joint_addresses(model, contract.joints)[0]] = contract.pose_rad
+    start = model.jnt_qposadr[model.body(base).jntadr[0]]
+    data.qpos[start : start + 7] = (0, 0, height_m, 1, 0, 0, 0)
+    mujoco.mj_kinematics(model, data)
+    return data
+
+
 def standing_height(model: mujoco.MjModel, contract: Contract, feet: tuple[str, ...], base: str) -> float:
     """Height of the base's origin at which the lowest foot of the upright default pose touches the floor, m."""
-    data = mujoco.MjData(model)
-    qpos, _ = joint_addresses(model, contract.joints)
-    data.qpos[qpos] = contract.pose_rad
-    free = model.body(base).jntadr[0]
-    start = model.jnt_qposadr[free]
-    data.qpos[start : start + 7] = (0, 0, 0, 1, 0, 0, 0)
-    mujoco.mj_kinematics(model, data)
+    data = upright(model, contract, base)
     return -min(lowest_point(model, data, geom) for foot in feet for geom in foot_geoms(model, foot))
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from surefoot.errors import RobotError
 from surefoot.files import write_whole
-from surefoot.robot.load import Robot, joint_addresses
+from surefoot.robot.load import Robot, upright
 from surefoot.robot.model import compile_spec
 
 EGL = ("", "egl")
@@ -77,11 +77,7 @@ def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:
 
 def standing(robot: Robot, model: mujoco.MjModel) -> mujoco.MjData:
     """A state of the robot upright on the floor in its default pose."""
-    data = mujoco.MjData(model)
-    qpos, _ = joint_addresses(model, robot.contract.joints)
-    data.qpos[qpos] = robot.contract.pose_rad
-    start = model.jnt_qposadr[model.body(robot.base).jntadr[0]]
-    data.qpos[start : start + 7] = (0, 0, robot.base_height_m, 1, 0, 0, 0)
+    data = upright(model, robot.contract, robot.base, robot.base_height_m)
     mujoco.mj_forward(model, data)
     return data
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from surefoot.robot.load import Robot, foot_geoms, joint_addresses
+from surefoot.robot.load import Robot, foot_geoms, joint_addresses, upright
 from surefoot.robot.model import compile_spec
 from surefoot.sim.floor import NAME as FLOOR_NAME
 from surefoot.sim.floor import Floor, add_floor
@@ -129,11 +129,7 @@ def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:
 
 
 def _reach(robot: Robot, model: mujoco.MjModel) -> float:
-    data = mujoco.MjData(model)
-    data.qpos[joint_addresses(model, robot.contract.joints)[0]] = robot.contract.pose_rad
-    start = model.jnt_qposadr[model.body(robot.base).jntadr[0]]
-    data.qpos[start : start + 7] = (0, 0, 0, 1, 0, 0, 0)
-    mujoco.mj_kinematics(model, data)
+    data = upright(model, robot.contract, robot.base)
     geoms = [geom for foot in robot.feet for geom in foot_geoms(model, foot)]
     return float((np.linalg.norm(data.geom_xpos[geoms, :2], axis=1) + model.geom_rbound[geoms]).max())
 
