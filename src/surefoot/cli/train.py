@@ -19,7 +19,7 @@ def train_policy(
     task: Annotated[str, tyro.conf.Positional],
     out: Path,
     robot: str = "go2",
-    iterations: int = 300,
+    iterations: int = 150,
     randomization: str | None = None,
     worlds: int = 1024,
     seed: int = 0,
@@ -58,7 +58,7 @@ def train_policy(
     with screen:
         policy = train(
             described, made, out, settings=PPOSettings(worlds=worlds), iterations=iterations, seed=seed, threads=threads, fresh=fresh,
-            show=screen.show,
+            show=screen.show, say=lambda text: console.print(text, highlight=False, soft_wrap=True),
         )  # fmt: skip
     console.print(f"wrote {policy}", highlight=False, soft_wrap=True)
     if evaluate:
@@ -99,6 +99,7 @@ class Screen:
             "return": progress.reward_per_s, "velocity error": progress.velocity_error_m_s, "yaw-rate error": progress.turn_error_rad_s,
             "falls per robot and minute": progress.falls_per_robot_minute, "action std": progress.action_std,
             "learning rate": progress.learning_rate, "steps per second": progress.steps_per_s,
+            "share of physics": progress.physics_share, "share of learning": progress.learn_share,
         }  # fmt: skip
         for name, value in figures.items():
             self._writer.add_scalar(name.replace(" ", "_"), value, progress.steps)

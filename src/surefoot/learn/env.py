@@ -67,6 +67,16 @@ class WalkEnv:
         """Steps since the last reset of each robot."""
         return torch.from_numpy(self._episode)
 
+    @property
+    def command(self) -> np.ndarray:
+        """What each robot is told now, (n, 3)."""
+        return self._command
+
+    @property
+    def fresh(self) -> np.ndarray:
+        """Which robots have not moved since their last reset, (n,)."""
+        return self._episode == 0
+
     def get_observations(self) -> TensorDict:
         """The observations of this tick: `actor` as the contract lays it out, `critic` with what only a simulator knows."""
         return self._obs

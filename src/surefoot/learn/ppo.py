@@ -35,7 +35,9 @@ class PPOSettings:
     entropy: float = 0.001
     hidden: tuple[int, ...] = (128, 128, 128)
     activation: str = "relu"  # ELU is several times slower on a CPU
-    start_std: float = 0.8
+    start_std: float = 0.8  # of an actor that knows nothing
+    taught_std: float = 0.3  # of one that had a teacher
+    critic_first: int = 3  # updates of the critic alone, for an actor that had a teacher: its value is not known yet
     symmetry: bool = True  # learn from mirrored copies of all samples, where the robot declares a symmetry
 
 
@@ -64,6 +66,18 @@ class Learner:
     def action_std(self) -> float:
         """Mean standard deviation of the actions."""
         return float(self.actor.distribution.std_param.detach().mean()) if hasattr(self.actor.distribution, "std_param") else float("nan")
+
+    def start_taught(self, std: float) -> None:
+        """Explore less: the actor already walks."""
+        with torch.no_grad():
+            self.actor.distribution.std_param.fill_(std)
+
+    def update(self, critic_only: bool = False) -> None:
+        """One PPO update from what was collected."""
+        for parameter in self.actor.parameters():
+            parameter.requires_grad_(not critic_only)
+        self.ppo.schedule = "fixed" if critic_only else "adaptive"
+        self.ppo.update()
 
     def layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The actor's layers as (weights (n_in, n_out), biases), for export."""

@@ -40,7 +40,7 @@ class Motion:
 
 RewardFunction = Callable[[Motion], np.ndarray]
 
-TRACKING_WIDTH_M_S = 0.5  # velocity error at which the tracking reward has fallen to 1/e
+TRACKING_WIDTH_M_S = 0.3  # velocity error at which the tracking reward has fallen to 1/e
 TRACKING_WIDTH_RAD_S = 0.5
 SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
 SWING_S = 0.35  # longer swings are not paid more

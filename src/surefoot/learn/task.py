@@ -44,6 +44,7 @@ class Task:
     fallen_height: float = 0.4  # a base below this share of its standing height has fallen
     fall_cost: float = 2.0  # paid once
     start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
+    teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
     substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
 
 
@@ -63,6 +64,7 @@ def walk(robot: Robot) -> Task:
     return Task(
         name="walk",
         command_range=robot.contract.command_range,
+        teacher="trot",
         rewards=weighted(
             track_velocity=1.5,
             track_turn=0.8,

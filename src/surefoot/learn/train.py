@@ -3,7 +3,8 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from surefoot.errors import SurefootError
 from surefoot.files import write_text
 from surefoot.learn import checkpoint
 from surefoot.learn.env import Tally, WalkEnv
+from surefoot.learn.head_start import head_start
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.task import Task
@@ -59,53 +61,88 @@ def train(
     threads: int = 0,
     fresh: bool = False,
     show: Callable[[Progress], None] | None = None,
-    stop: Callable[[Progress, Path], bool] | None = None,
+    say: Callable[[str], None] | None = None,
+    inspect: Callable[[Progress, Callable[[], Path]], None] | None = None,
 ) -> Path:
     """Train into the folder `out`; the path of `policy.onnx`.
 
     A checkpoint in `out` is continued if it belongs to the same robot, task, settings and seed, and refused
-    otherwise (`fresh` starts over). `stop` is asked after each iteration, with a fresh ONNX at hand on request.
+    otherwise (`fresh` starts over). `inspect` is called after each iteration with a function that writes the policy
+    as it is; its time does not count as training.
     """
     torch.set_num_threads(threads or max(torch.get_num_threads(), 1))
     config = full_config(robot, task, settings, seed)
     state_path, policy_path = out / "checkpoint.safetensors", out / "policy.onnx"
     tensors, state = (
-        _resume(state_path, config) if state_path.exists() and not fresh else (None, {"iteration": 0, "elapsed_s": 0.0, "runs": 0})
+        _resume(state_path, config)
+        if state_path.exists() and not fresh
+        else (None, {"iteration": 0, "elapsed_s": 0.0, "runs": 0, "taught": False})
     )
     write_text(out / "config.json", json.dumps(config, indent=1) + "\n")
     torch.manual_seed(seed + 1_000_003 * int(state["runs"]))
     env = WalkEnv(robot, task, settings.worlds, seed=seed + 7919 * int(state["runs"]), threads=threads)
     _refuse_falling_start(env)
     learner = Learner(env.get_observations(), env.num_actions, settings, Mirror(robot, env.mirror_parts()) if robot.mirror else None)
+    clock = _Clock(float(state["elapsed_s"]))
     if tensors is not None:
         learner.restore(tensors)
+    elif task.teacher is not None and iterations > 0:
+        started = head_start(env, learner.actor.mlp, task.teacher, seed)
+        state["taught"] = started.taught
+        if started.taught:
+            learner.start_taught(settings.taught_std)
+        if say is not None:
+            say(started.says)
     state["runs"] = int(state["runs"]) + 1
 
-    def save(iteration: int, elapsed_s: float) -> None:
-        state.update(iteration=iteration, elapsed_s=elapsed_s)
+    def save(iteration: int) -> None:
+        state.update(iteration=iteration, elapsed_s=clock.elapsed_s)
         checkpoint.save(state_path, learner.tensors(), {**state, "config": config})
         write_mlp(policy_path, robot.contract, learner.layers(), settings.activation, metadata={"surefoot.training": json.dumps(config)})
 
-    first, before_s, begun, saved = int(state["iteration"]), float(state["elapsed_s"]), time.perf_counter(), time.perf_counter()
-    iteration = first
+    def written() -> Path:
+        save(iteration)
+        return policy_path
+
+    first = iteration = int(state["iteration"])
+    saved_s = clock.elapsed_s
     try:
         for iteration in range(first + 1, iterations + 1):
             if (iteration - 1) % REDRAW_EVERY == 0 and iteration > 1:
                 env.redraw()
-            progress = _iterate(env, learner, settings, iteration, iterations, before_s, begun)
+            critic_only = bool(state["taught"]) and iteration <= settings.critic_first
+            progress = _iterate(env, learner, settings, iteration, iterations, clock, critic_only)
             if show is not None:
                 show(progress)
-            if time.perf_counter() - saved > CHECKPOINT_EVERY_S:
-                save(iteration, before_s + time.perf_counter() - begun)
-                saved = time.perf_counter()
-            if stop is not None and stop(progress, policy_path):
-                break
+            if clock.elapsed_s - saved_s > CHECKPOINT_EVERY_S:
+                save(iteration)
+                saved_s = clock.elapsed_s
+            if inspect is not None:
+                with clock.paused():
+                    inspect(progress, written)
     finally:
         if iteration > first:
-            save(iteration, before_s + time.perf_counter() - begun)
+            save(iteration)
     if not policy_path.exists():
-        save(iteration, before_s)
+        save(iteration)
     return policy_path
+
+
+class _Clock:
+    """Seconds of training, over all runs, without pauses."""
+
+    def __init__(self, before_s: float):
+        self._start_s = time.perf_counter() - before_s
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._start_s
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        elapsed_s = self.elapsed_s
+        yield
+        self._start_s = time.perf_counter() - elapsed_s
 
 
 def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> dict[str, Any]:
@@ -121,7 +158,7 @@ def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> d
 
 
 def _iterate(
-    env: WalkEnv, learner: Learner, settings: PPOSettings, iteration: int, iterations: int, before_s: float, begun: float
+    env: WalkEnv, learner: Learner, settings: PPOSettings, iteration: int, iterations: int, clock: "_Clock", critic_only: bool
 ) -> Progress:
     env.tally = Tally()
     started = time.perf_counter()
@@ -132,13 +169,13 @@ def _iterate(
             learner.ppo.process_env_step(obs, reward, done, extras)
         learner.ppo.compute_returns(obs)
     collected = time.perf_counter()
-    learner.ppo.update()
+    learner.update(critic_only)
     ended = time.perf_counter()
     tally, wall = env.tally, ended - started
     per_second = env.robot.contract.control_hz / tally.steps
     return Progress(
         iteration=iteration, iterations=iterations, steps=iteration * tally.steps, steps_per_s=tally.steps / wall,
-        elapsed_s=before_s + ended - begun, reward_per_s=tally.reward * per_second,
+        elapsed_s=clock.elapsed_s, reward_per_s=tally.reward * per_second,
         velocity_error_m_s=tally.velocity_error / tally.steps, turn_error_rad_s=tally.turn_error / tally.steps,
         falls_per_robot_minute=60 * tally.falls * per_second, action_std=learner.action_std, learning_rate=learner.ppo.learning_rate,
         physics_share=tally.physics_s / wall, collect_share=(collected - started - tally.physics_s) / wall,
@@ -159,7 +196,7 @@ def _resume(path: Path, config: dict[str, Any]) -> tuple[dict[str, torch.Tensor]
             raise SurefootError(
                 f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another --out, or start over with --fresh"
             )
-    return tensors, {key: state[key] for key in ("iteration", "elapsed_s", "runs")}
+    return tensors, {key: state[key] for key in ("iteration", "elapsed_s", "runs", "taught")}
 
 
 def _short(value: Any) -> str:

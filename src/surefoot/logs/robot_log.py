@@ -1,8 +1,6 @@
 """`RobotLog`, what every robot already writes, and its Parquet form: one row per control tick.
 
-Columns: `episode` (int32), `time_s` (float64, from 0 in each episode), and fixed-size float32 lists `command`
-(vx m/s, vy m/s, wz rad/s), `joint_position_rad`, `joint_velocity_rad_s` and `action` in the order of `joints`,
-`gyro_rad_s` and `gravity`. The file's metadata holds a JSON text under the key `surefoot.log`.
+docs/log-format.md describes the file: columns, units, frames and metadata.
 """
 
 import hashlib
@@ -21,9 +19,9 @@ from surefoot.files import canonical_json, write_whole
 METADATA_KEY = b"surefoot.log"
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
-OPTIONAL = ("gyro_rad_s", "gravity")
+OPTIONAL = ("gyro_rad_s", "gravity", "quaternion", "torque_nm", "motor_temperature_c", "battery_v", "foot_contact")
 SCALARS = {"episode": "whole numbers", "time_s": "numbers"}
-WIDTHS = {"command": 3, "gyro_rad_s": 3, "gravity": 3}  # the others are as wide as the robot has joints
+WIDTHS = {"command": 3, "gyro_rad_s": 3, "gravity": 3, "quaternion": 4, "battery_v": 1}  # the others are as wide as the robot has joints
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,12 @@ class RobotLog:
     joint_velocity_rad_s: np.ndarray
     action: np.ndarray
     gyro_rad_s: np.ndarray | None = None  # (rows, 3)
-    gravity: np.ndarray | None = None
+    gravity: np.ndarray | None = None  # (rows, 3) unit vector of gravity in the base frame
+    quaternion: np.ndarray | None = None  # (rows, 4) of the base, w x y z
+    torque_nm: np.ndarray | None = None  # (rows, n_joints) as the motors estimate it
+    motor_temperature_c: np.ndarray | None = None
+    battery_v: np.ndarray | None = None  # (rows, 1)
+    foot_contact: np.ndarray | None = None  # (rows, n_feet) 0 to 1, or a force sensor's reading, as metadata["feet"] names them
     metadata: dict[str, Any] = field(default_factory=dict)  # robot and policy hashes, rate, source
 
     @property
@@ -97,7 +100,7 @@ def read_log(path: Path) -> RobotLog:
         if count > 1:
             raise LogError(f"{path} has {count} columns {name!r}; each may come once")
         if count:
-            arrays[name] = _column(table[name], name, len(joints), path)
+            arrays[name] = _column(table[name], name, _width(name, joints, content, path), path)
         elif name not in OPTIONAL:
             raise LogError(f"{path} lacks the column {name!r}")
     episode = arrays["episode"]
@@ -126,13 +129,24 @@ def _metadata(table: pa.Table, path: Path) -> dict[str, Any]:
     return content
 
 
-def _column(chunks: pa.ChunkedArray, name: str, n_joints: int, path: Path) -> np.ndarray:
+def _width(name: str, joints: tuple[str, ...], content: dict[str, Any], path: Path) -> int | None:
+    """Numbers in each cell of a column; None for plain ones."""
+    if name in SCALARS:
+        return None
+    if name == "foot_contact":
+        feet = content.get("feet")
+        if not isinstance(feet, list) or not feet or not all(isinstance(foot, str) for foot in feet):
+            raise LogError(f"{path} has a column 'foot_contact', but its {METADATA_KEY.decode()!r} metadata does not list the 'feet'")
+        return len(feet)
+    return WIDTHS.get(name, len(joints))
+
+
+def _column(chunks: pa.ChunkedArray, name: str, width: int | None, path: Path) -> np.ndarray:
     """One column as an array, (rows,) or (rows, width)."""
     kind = chunks.type
-    if name in SCALARS:
-        expected, width, fits = SCALARS[name], None, pa.types.is_integer(kind) if name == "episode" else pa.types.is_floating(kind)
+    if width is None:
+        expected, fits = SCALARS[name], pa.types.is_integer(kind) if name == "episode" else pa.types.is_floating(kind)
     else:
-        width = WIDTHS.get(name, n_joints)
         expected = f"lists of {width} numbers"
         fits = pa.types.is_fixed_size_list(kind) and kind.list_size == width and pa.types.is_floating(kind.value_type)
     if not fits:

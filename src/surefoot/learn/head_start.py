@@ -1,0 +1,88 @@
+"""A head start: before PPO, the actor learns to do what a teacher does, by plain regression.
+
+The built-in trot walks, roughly, without having learned anything. A policy that copies it already lifts its feet, so
+that PPO spends its samples on following commands rather than on finding out that legs can be lifted: the slow part
+of learning from nothing, and the one that ends in gaits that only work with exploration noise. The teacher has a
+clock and the policy has none; it reads the phase of the gait from its last action and its joints.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from surefoot.errors import RobotError, nearest
+from surefoot.learn.env import Tally, WalkEnv
+from surefoot.learn.randomize import TaskError
+from surefoot.policy.agents import Agent
+from surefoot.policy.trot import TrotAgent
+
+TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot)}
+TICKS = 150  # control periods that the teacher shows, in each world
+EPOCHS = 10
+BATCH = 2048
+LEARNING_RATE = 1e-3
+NOISE = 0.2  # largest standard deviation of what disturbs the teacher's actions: the policy must see how to come back
+FALLS_PER_MINUTE = 5.0  # a teacher that falls more often than this, under that noise and pushes, has nothing to teach
+
+
+@dataclass(frozen=True)
+class HeadStart:
+    """How it went."""
+
+    taught: bool
+    says: str  # one sentence
+
+
+def head_start(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) -> HeadStart:
+    """Let the actor's network copy a teacher, unless the teacher cannot walk on this robot."""
+    if teacher not in TEACHERS:
+        raise TaskError(f"unknown teacher {teacher!r}{nearest(teacher, list(TEACHERS))}")
+    try:
+        agent = TEACHERS[teacher](env)
+    except RobotError as reason:
+        return HeadStart(False, f"starts from nothing: {reason}")
+    seen, shown = _lesson(env, agent, np.random.default_rng([seed, 5]))
+    minutes = env.tally.steps * env.dt_s / 60
+    falls = env.tally.falls / minutes
+    env.tally = Tally()
+    if falls > FALLS_PER_MINUTE:
+        return HeadStart(False, f"starts from nothing: the {teacher} falls {falls:.0f} times a minute on this robot")
+    error = _regress(actor, seen, shown)
+    return HeadStart(True, f"starts from a copy of the {teacher} ({minutes:.0f} robot minutes of it, copied to {error:.2f} rms)")
+
+
+def _lesson(env: WalkEnv, teacher: Agent, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Observations of disturbed robots and what the teacher does there, (ticks × n, ...)."""
+    n = env.num_envs
+    noise = rng.uniform(0, NOISE, (n, 1))
+    clock_s = np.zeros(n)  # runs while a robot is told to move: from standing, the gait always begins at the same phase
+    seen, shown = [], []
+    for _ in range(TICKS):
+        seen.append(env.get_observations()["actor"])
+        clock_s[~env.command.any(axis=1) | env.fresh] = 0.0
+        action = teacher.act(replace(env.worlds.sensors, time_s=clock_s), env.command)
+        shown.append(torch.from_numpy(action.astype(np.float32)))
+        env.step(torch.from_numpy(action + noise * rng.standard_normal(action.shape)))
+        clock_s += env.dt_s
+    return torch.cat(seen), torch.cat(shown)
+
+
+def _regress(actor: torch.nn.Module, seen: torch.Tensor, shown: torch.Tensor) -> float:
+    """Least squares by Adam; the RMS error of the last epoch."""
+    batch = min(BATCH, len(seen))
+    batches = len(seen) // batch
+    optimizer = torch.optim.Adam(actor.parameters(), LEARNING_RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS * batches)
+    total = 0.0
+    for _ in range(EPOCHS):
+        order, total = torch.randperm(len(seen)), 0.0
+        for rows in order[: batches * batch].split(batch):
+            loss = (actor(seen[rows]) - shown[rows]).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += loss.item()
+    return float((total / batches) ** 0.5)
