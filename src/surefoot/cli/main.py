@@ -29,6 +29,9 @@ VERBS = {
     "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
     "play": Verb("surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"),
     "record": Verb("surefoot.cli.record", "record_log", "record the log that a virtual robot would write"),
+    "log import": Verb("surefoot.cli.log", "import_log", "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log"),
+    "log show": Verb("surefoot.cli.log", "show", "summarize a log: episodes, rate, ranges, where it comes from"),
+    "log plot": Verb("surefoot.cli.log_plot", "plot", "write a page to look at a log: traces, distributions, commands"),
 }
 
 

@@ -1,0 +1,156 @@
+"""`surefoot log ...`: import what people have, and show what a log holds."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.errors import LogError
+from surefoot.files import check_place
+from surefoot.logs.importing import MapFile, Recording, assemble, read_map, read_recording
+from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog, read_log, write_log
+from surefoot.robot import load_robot
+
+
+def import_log(
+    files: Annotated[list[Path], tyro.conf.Positional],
+    out: Path,
+    robot: str = "go2",
+    map: Path | None = None,
+) -> None:
+    """Turn recorded files into one log: CSV, NPZ or Parquet tables, MCAP files, ROS 2 bags, LeRobot folders.
+
+    What each column or topic was taken for is printed; where that is wrong or not obvious, a map file says it
+    (docs/log-format.md). Each file becomes at least one episode. Pickled objects are never read.
+
+    Args:
+        files: what the robot recorded
+        out: the Parquet file to write
+        robot: a shipped robot or the path of a robot.yaml
+        map: a YAML file that says which column or topic is what, with units, signs and joint names
+    """
+    check_place(out)
+    described = load_robot(robot)
+    if not files:
+        raise LogError("no file was given; 'surefoot log import FILE... --robot ROBOT --out log.parquet'")
+    map_file = read_map(map) if map else MapFile()
+    console = Console()
+    recordings: list[Recording] = []
+    bar = (TextColumn("reading {task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task("", total=None)
+        for path in files:
+            shown.update(task, description=path.name, completed=0, total=None)
+            recordings.append(
+                read_recording(path, described.contract, map_file, lambda done, total: shown.update(task, completed=done, total=total))
+            )
+    for guess in dict.fromkeys(guess for recording in recordings for guess in recording.guesses):
+        _say(console, guess)
+    log = assemble(recordings, described, map_file)
+    written = write_log(log, out)
+    _story(console, log.metadata)
+    _say(console, _size(log))
+    _say(console, f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB, sha256 {written[:12]})")
+
+
+def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
+    """Summarize a log: episodes, rate, the range of every channel, where it comes from.
+
+    Args:
+        log: a log that 'surefoot record' or 'surefoot log import' wrote
+    """
+    content = read_log(log)
+    console = Console()
+    console.print(_channels(content, log), *([_episodes(content)] if content.n_episodes > 1 else []), sep="\n")
+    for key, value in content.metadata.items():
+        if key not in ("derived", "assumed", "notes", "source"):
+            _say(console, f"{key}: {_plain(value)}")
+    _source(console, content.metadata.get("source"))
+    _story(console, content.metadata)
+
+
+def _channels(log: RobotLog, path: Path) -> Table:
+    """The range of each channel, over all joints and over the joint that moves most."""
+    table = _table(Text(f"{path.name}: {_rate(log)}"), "channel", "columns", "lowest", "mean", "highest", "not a number")
+    for name in (*REQUIRED, *OPTIONAL):
+        values = getattr(log, name)
+        if values is None:
+            continue
+        finite = values[np.isfinite(values)]
+        cells = (f"{f(finite):+.3f}" for f in (np.min, np.mean, np.max)) if len(finite) else ("", "", "")
+        table.add_row(name, str(values.shape[1]), *cells, str(values.size - len(finite)) if values.size > len(finite) else "")
+    for joint, values in zip(log.joints, log.joint_position_rad.T, strict=True):
+        finite = values[np.isfinite(values)]
+        if len(finite):
+            table.add_row(Text(f"  {joint}"), "rad", f"{finite.min():+.3f}", f"{finite.mean():+.3f}", f"{finite.max():+.3f}", "")
+    return table
+
+
+def _episodes(log: RobotLog, most: int = 12) -> Table:
+    table = _table(None, "episode", "rows", "seconds", "steps ms", "longest ms")
+    rows = log.episodes()
+    for span in rows[:most]:
+        steps = np.diff(log.time_s[span]) * 1e3
+        cells = (f"{np.median(steps):.2f}", f"{steps.max():.2f}") if len(steps) else ("", "")
+        seconds = log.time_s[span][-1] - log.time_s[span][0]
+        table.add_row(str(log.episode[span.start]), str(span.stop - span.start), f"{seconds:.2f}", *cells)
+    if len(rows) > most:
+        table.caption = f"and {len(rows) - most} more"
+        table.caption_justify = "left"
+    return table
+
+
+def _rate(log: RobotLog) -> str:
+    steps = np.concatenate([np.diff(log.time_s[rows]) for rows in log.episodes()])
+    steps = steps[steps > 0]
+    rate = f"{1 / np.median(steps):.4g} Hz" if len(steps) else "no rate"
+    return f"{_size(log)}, {rate}, {len(log.joints)} joints"
+
+
+def _size(log: RobotLog) -> str:
+    return f"{log.n_episodes} episode{'s' if log.n_episodes != 1 else ''}, {log.seconds:.1f} s, {len(log.time_s)} rows"
+
+
+def _story(console: Console, metadata: dict[str, Any]) -> None:
+    """What is not as it was recorded, and what was left out."""
+    for key in ("derived", "assumed"):
+        entries = metadata.get(key)
+        for name, how in entries.items() if isinstance(entries, dict) else ():
+            _say(console, f"{key}: {name}, {how}")
+    notes = metadata.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        _say(console, f"note: {note}")
+
+
+def _source(console: Console, source: Any) -> None:
+    source = dict(source) if isinstance(source, dict) else {}
+    files = source.pop("files", [])
+    if source:
+        _say(console, f"source: {_plain(source)}")
+    for file in files if isinstance(files, list) else ():
+        _say(console, f"file: {_plain(file)}")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(item) for item in value) + "]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _table(title: Text | None, first: str, *others: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

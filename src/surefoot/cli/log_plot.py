@@ -1,0 +1,35 @@
+"""`surefoot log plot`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from surefoot.files import check_place, write_text
+from surefoot.logs.robot_log import read_log
+from surefoot.report.log_page import log_page
+from surefoot.robot import load_robot
+
+
+def plot(
+    log: Annotated[Path, tyro.conf.Positional],
+    out: Path,
+    robot: str | None = None,
+    episode: tuple[int, ...] = (),
+    title: str | None = None,
+) -> None:
+    """Write a page to look at a log: traces, distributions, commands, the clock and what was recorded.
+
+    The page is one HTML file that fetches nothing and runs nothing: it can be mailed, archived and printed.
+
+    Args:
+        log: the Parquet file
+        out: the HTML file to write
+        robot: a shipped robot or the path of a robot.yaml; shows actions as joint targets, and draws limits
+        episode: numbers of the episodes whose traces are shown; without it, the longest one
+        title: of the page; without it, the name of the log
+    """
+    check_place(out)
+    page = log_page(read_log(log), None if robot is None else load_robot(robot), title or log.name, episode or None)
+    write_text(out, page)
+    print(f"wrote {out} ({len(page.encode()) / 1e6:.2f} MB)")

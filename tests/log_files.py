@@ -1,0 +1,215 @@
+"""Files as robots write them, made with the libraries that robots use: bags, tables, LeRobot folders; and ways to damage them."""
+
+import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from surefoot.logs.importing import MapFile, assemble, read_recording
+from surefoot.logs.importing.unitree import DEFINITIONS
+from surefoot.logs.robot_log import RobotLog, read_log, write_log
+from surefoot.robot import Robot, load_robot
+
+STORE = get_typestore(Stores.ROS2_HUMBLE)
+for _name, _text in DEFINITIONS.items():
+    STORE.register(get_types_from_msg(_text, _name))
+START_NS = 1_700_000_000_123_456_789
+
+
+def message(kind: str, **fields):
+    """A message with zeros wherever nothing is given."""
+    cls = STORE.types[kind]
+    values = {}
+    for name, (node, inner) in STORE.fielddefs[kind][1]:
+        values[name] = fields.pop(name) if name in fields else _zero(node, inner)
+    assert not fields, f"{kind} has no {fields}"
+    return cls(**values)
+
+
+def _zero(node, inner):
+    if node.name == "NAME":
+        return message(inner)
+    if node.name == "BASE":
+        return "" if inner[0] == "string" else 0
+    element, count = inner
+    count = count if node.name == "ARRAY" else 0
+    if element[0].name == "NAME":
+        return [message(element[1]) for _ in range(count)]
+    return (
+        [""] * count
+        if element[1][0] == "string"
+        else np.zeros(count, dtype=element[1][0].replace("byte", "uint8").replace("char", "uint8"))
+    )
+
+
+def header(time_s: float):
+    stamp_ns = START_NS + round(time_s * 1e9)
+    stamp = message("builtin_interfaces/msg/Time", sec=stamp_ns // 10**9, nanosec=stamp_ns % 10**9)
+    return message("std_msgs/msg/Header", stamp=stamp, frame_id="base")
+
+
+def joint_state(names, position, velocity=(), effort=(), time_s: float | None = None):
+    return message(
+        "sensor_msgs/msg/JointState",
+        header=header(time_s) if time_s is not None else message("std_msgs/msg/Header"),
+        name=list(names), position=np.array(position, float), velocity=np.array(velocity, float), effort=np.array(effort, float),
+    )  # fmt: skip
+
+
+def twist(vx, vy, wz):
+    return message(
+        "geometry_msgs/msg/Twist",
+        linear=message("geometry_msgs/msg/Vector3", x=vx, y=vy, z=0.0),
+        angular=message("geometry_msgs/msg/Vector3", x=0.0, y=0.0, z=wz),
+    )
+
+
+def imu(quaternion_wxyz, gyro, time_s, without_orientation=False):
+    w, x, y, z = quaternion_wxyz
+    covariance = np.zeros(9)
+    covariance[0] = -1 if without_orientation else 0
+    return message(
+        "sensor_msgs/msg/Imu", header=header(time_s), orientation=message("geometry_msgs/msg/Quaternion", x=x, y=y, z=z, w=w),
+        orientation_covariance=covariance, angular_velocity=message("geometry_msgs/msg/Vector3", x=gyro[0], y=gyro[1], z=gyro[2]),
+    )  # fmt: skip
+
+
+def write_bag(folder: Path, messages, storage: str = "mcap", compression: str | None = None) -> Path:
+    """Write (topic, time in s, message) triples; the folder of the bag."""
+    plugin = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}[storage]
+    writer = Writer(folder, version=9, storage_plugin=plugin)
+    if compression:
+        writer.set_compression(CompressionMode[compression.upper()], CompressionFormat.ZSTD)
+    with writer:
+        connections = {}
+        for topic, time_s, content in sorted(messages, key=lambda item: item[1]):
+            kind = content.__msgtype__
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, kind, typestore=STORE)
+            writer.write(connections[topic], START_NS + round(time_s * 1e9), STORE.serialize_cdr(content, kind))
+    return folder
+
+
+def mcap_of(folder: Path) -> Path:
+    """The one MCAP file of a bag."""
+    (file,) = folder.glob("*.mcap")
+    return file
+
+
+def write_csv(path: Path, columns: dict[str, np.ndarray], separator: str = ",") -> Path:
+    lines = [separator.join(columns)]
+    lines += [separator.join(repr(float(v)) for v in row) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def joint_columns(prefix: str, joints, values: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"{prefix}{joint}": values[:, i] for i, joint in enumerate(joints)}
+
+
+def write_lerobot(folder: Path, features: dict[str, tuple[np.ndarray, list[str] | dict | None]], episode: np.ndarray, fps: float) -> Path:
+    """A LeRobot v3 folder: one Parquet file for two episodes, timestamps from 0 in each."""
+    (folder / "meta").mkdir(parents=True)
+    (folder / "data" / "chunk-000").mkdir(parents=True)
+    frame = np.concatenate([np.arange(count) for count in np.unique(episode, return_counts=True)[1]])
+    described = {name: {"dtype": "float32", "shape": list(values.shape[1:]), "names": names} for name, (values, names) in features.items()}
+    (folder / "meta" / "info.json").write_text(json.dumps({"codebase_version": "v3.0", "fps": fps, "features": described}))
+    columns = {name: pa.array(list(values.astype(np.float32)), pa.list_(pa.float32())) for name, (values, _) in features.items()}
+    columns |= {"timestamp": pa.array((frame / fps).astype(np.float32)), "frame_index": pa.array(frame), "episode_index": pa.array(episode), "index": pa.array(np.arange(len(episode)))}  # fmt: skip
+    pq.write_table(pa.table(columns), folder / "data" / "chunk-000" / "file-000.parquet")
+    return folder
+
+
+def damaged(kind: str, content: bytes, rng: np.random.Generator) -> bytes:
+    """A file's bytes, damaged; of 'inner.npz' an array inside, so that the checksums of the archive are right."""
+    if kind != "inner.npz":
+        return damage(content, rng)
+    built = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(built, "w") as new:
+        unlucky = int(rng.integers(0, len(old.namelist())))
+        for i, name in enumerate(old.namelist()):
+            member = old.read(name)
+            new.writestr(name, damage(member[:128], rng) + member[128:] if i == unlucky else member)
+    return built.getvalue()
+
+
+def damage(content: bytes, rng: np.random.Generator) -> bytes:
+    """Flip, cut off, delete, insert, zero or repeat some of the bytes."""
+    data = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        size = max(len(data), 1)
+        place, length = int(rng.integers(0, size)), int(rng.integers(1, max(2, min(64, size))))
+        way = int(rng.integers(0, 8))
+        if way == 7:
+            data[place : place + 1] = bytes(byte ^ 1 << int(rng.integers(0, 8)) for byte in data[place : place + 1])
+        elif way == 0:
+            for spot in rng.integers(0, size, int(rng.integers(1, 9))):
+                data[int(spot) : int(spot) + 1] = bytes([int(rng.integers(0, 256))])
+        elif way == 1:
+            del data[place:]
+        elif way == 2:
+            del data[place : place + length]
+        elif way == 3:
+            data[place:place] = rng.bytes(length)
+        elif way == 4:
+            data[place : place + length] = bytes(len(data[place : place + length]))
+        elif way == 5:
+            data[place : place + length] = b"\xff" * len(data[place : place + length])
+        else:
+            data[place:place] = data[place : place + length]
+    return bytes(data)
+
+
+KINDS = ("log.parquet", "table.parquet", "run.csv", "run.npz", "packed.npz", "inner.npz", "run.mcap", "packed.mcap", "low.mcap", "run.db3")
+
+
+def valid_file(kind: str, folder: Path) -> Path:
+    """A small whole file of each kind that can be read, for a Go2."""
+    contract = load_robot("go2").contract
+    rng = np.random.default_rng(3)
+    time = np.arange(60) / 50
+    position, action = rng.uniform(-1, 1, (60, 12)), rng.uniform(-1, 1, (60, 12))
+    path = folder / kind
+    if kind == "log.parquet":
+        gyro = rng.uniform(-1, 1, (60, 3))
+        log = RobotLog(
+            contract.joints, np.repeat([0, 1], 30).astype(np.int32), time, gyro, position, action, action, gyro, metadata={"robot": "go2"}
+        )
+        write_log(log, path)
+    elif kind == "table.parquet":
+        pq.write_table(pa.table({"time": time, "q": pa.array(list(position)), "action": pa.array(list(action))}), path)
+    elif kind == "run.csv":
+        write_csv(
+            path, {"time": time, **joint_columns("q_", contract.joints, position), **joint_columns("action_", contract.joints, action)}
+        )
+    elif kind.endswith(".npz"):
+        (np.savez_compressed if kind == "packed.npz" else np.savez)(path, time=time, dof_pos=position, des_dof_pos=action)
+    else:
+        names = list(contract.joints)
+        if kind == "low.mcap":
+            state = message("unitree_go/msg/LowState")
+            found = [("/lowstate", t, state) for t in time[:20]] + [("/lowcmd", t, message("unitree_go/msg/LowCmd")) for t in time[:20]]
+        else:
+            found = [("/joint_states", t, joint_state(names, position[i], time_s=t)) for i, t in enumerate(time)]
+            found += [("/action", t, message("std_msgs/msg/Float64MultiArray", data=action[i])) for i, t in enumerate(time)]
+        bag = write_bag(
+            folder / f"{kind} bag", found, "sqlite3" if kind == "run.db3" else "mcap", "storage" if kind == "packed.mcap" else None
+        )
+        (file,) = [*bag.glob("*.mcap"), *bag.glob("*.db3")]
+        file.rename(path)
+    return path
+
+
+def read_whole(kind: str, path: Path, robot: Robot) -> RobotLog:
+    """Read a file as a user would, and write what was imported."""
+    if kind == "log.parquet":
+        return read_log(path)
+    log = assemble([read_recording(path, robot.contract)], robot, MapFile())
+    write_log(log, path.with_suffix(".written"))
+    return read_log(path.with_suffix(".written"))
