@@ -1,6 +1,7 @@
 """Training: rewards, randomization, symmetry, resuming, and what is refused. Learning itself is measured in bench/."""
 
 import json
+import resource
 from dataclasses import replace
 
 import numpy as np
@@ -234,6 +235,11 @@ class TestTraining:
             expected = learner.actor.mlp(torch.from_numpy(obs)).numpy()
         np.testing.assert_allclose(policy.run(obs), expected, atol=1e-5)
 
+    def test_looking_at_the_policy_does_not_change_it(self, go2, tmp_path):
+        one = small_train(go2, tmp_path / "one", iterations=5)
+        two = small_train(go2, tmp_path / "two", iterations=5, inspect=lambda progress, written: written())
+        assert OnnxPolicy.load(one).hash == OnnxPolicy.load(two).hash
+
     def test_the_same_call_continues(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=2)
         shown: list[Progress] = []
@@ -286,6 +292,18 @@ class TestTraining:
         (folder / "robot.yaml").write_text(text)
         with pytest.raises(SurefootError, match="falls from its start pose"):
             small_train(load_robot(folder), tmp_path / "out")
+
+    def test_a_full_disk_keeps_the_last_checkpoint(self, go2, tmp_path):
+        small_train(go2, tmp_path, iterations=1)
+        kept = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))  # longer files fail as they do on a full disk
+        try:
+            with pytest.raises(SurefootError, match="File too large; nothing was changed"):
+                small_train(go2, tmp_path, iterations=2)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == kept
 
     def test_an_unwritable_folder_is_refused(self, go2, tmp_path):
         (tmp_path / "file").write_text("")

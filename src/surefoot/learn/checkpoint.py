@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 
 from surefoot.errors import SurefootError
 from surefoot.files import canonical_json, write_whole
@@ -14,7 +14,8 @@ from surefoot.files import canonical_json, write_whole
 
 def save(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
     """Write tensors and a JSON-able state."""
-    write_whole(path, lambda temporary: save_file(tensors, temporary, metadata={"state": canonical_json(state)}))
+    content = to_bytes(tensors, metadata={"state": canonical_json(state)})  # not save_file, which turns a full disk into an error of its own
+    write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
 def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
