@@ -26,6 +26,14 @@ class TwinError(SurefootError):
     """A virtual robot's YAML file is wrong."""
 
 
+class GapError(SurefootError):
+    """A log that cannot be compared with a simulator."""
+
+
+class FitError(SurefootError):
+    """A simulator that cannot be fitted to a log."""
+
+
 class LogError(SurefootError):
     """A log cannot be read or written."""
 

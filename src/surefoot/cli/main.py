@@ -32,6 +32,8 @@ VERBS = {
     "log import": Verb("surefoot.cli.log", "import_log", "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log"),
     "log show": Verb("surefoot.cli.log", "show", "summarize a log: episodes, rate, ranges, where it comes from"),
     "log plot": Verb("surefoot.cli.log_plot", "plot", "write a page to look at a log: traces, distributions, commands"),
+    "doctor": Verb("surefoot.cli.doctor", "doctor", "find what is wrong with a log, why it matters and how to fix it"),
+    "gap": Verb("surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why"),
 }
 
 

@@ -14,7 +14,9 @@ from surefoot.files import canonical_json, write_whole
 
 def save(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
     """Write tensors and a JSON-able state."""
-    content = to_bytes(tensors, metadata={"state": canonical_json(state)})  # not save_file, which turns a full disk into an error of its own
+    content = to_bytes(
+        tensors, metadata={"state": canonical_json(state)}
+    )  # not save_file, which turns a full disk into an error of its own
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 

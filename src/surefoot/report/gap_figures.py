@@ -59,22 +59,22 @@ def trace_panels(measured: Measured, log: RobotLog, piece: int, channels: Sequen
 def torque_panels(measured: Measured, robot: Robot) -> list[str]:
     """Estimated torque against speed, a panel for each kind of joint with the same limits."""
     contract = robot.contract
-    sides = [_torque(measured, samples, robot) for samples in (measured.robot.samples, measured.runs[0].samples[0])]
+    sides = [joint_torques(measured, samples, robot) for samples in (measured.robot.samples, measured.runs[0].samples[0])]
     groups: dict[tuple[str, float, float], list[int]] = {}
     for name, joints in joint_types(robot).items():
         for j in joints:
             groups.setdefault((name, contract.torque_limit_nm[j], contract.velocity_limit_rad_s[j]), []).append(j)
     panels = []
-    for (name, torque, speed), joints in groups.items():
+    for (name, torque, speed), alike in groups.items():
         polygon = [(-speed, -torque), (speed, -torque), (speed, torque), (-speed, torque)]
-        (robot_x, robot_y), (sim_x, sim_y) = ((velocity[:, joints].ravel(), force[:, joints].ravel()) for velocity, force in sides)
+        (robot_x, robot_y), (sim_x, sim_y) = ((velocity[:, alike].ravel(), force[:, alike].ravel()) for velocity, force in sides)
         few = _few(sim_x, sim_y)
         clouds = [Cloud("", robot_x, robot_y, ROBOT), Cloud("", sim_x[few], sim_y[few], SIMULATOR, cross=True)]
         panels.append(scatter(clouds, "rad/s", "N·m", title=name, polygon=polygon, polygon_label="", dot_px=1.2, width=PANEL, height=190))
     return panels
 
 
-def _torque(measured: Measured, samples: np.ndarray, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+def joint_torques(measured: Measured, samples: np.ndarray, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Speeds and torques (rows, n_joints) by the servo's own law, from the target of the tick before."""
     contract, piece = robot.contract, measured.robot.piece
     column = {(channel.where, channel.kind): i for i, channel in enumerate(measured.robot.channels)}

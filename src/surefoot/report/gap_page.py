@@ -195,14 +195,10 @@ def _costs(page: Page, scores: Sequence[Score]) -> None:
     if not scores:
         return
     page.section("By other distances")
-    rows = [
-        (score.name, score.value, score.floor, score.limit, "above" if score.measurable else "within", ASSUMES.get(score.name, ""))
-        for score in scores
-    ]
-    page.table(
-        ("cost", "robot to simulator", "floor", "limit", "its limit", "what it sees"), rows,
-        "Each beside its own floor, the simulator to itself; the numbers of different costs do not compare.",
-    )  # fmt: skip
+    rows = [(score.name, score.value, score.floor, score.limit, "above its limit" if score.measurable else "within") for score in scores]
+    caption = "Each beside its own floor, the simulator to itself; the numbers of different costs do not compare."
+    page.table(("cost", "gap", "floor", "limit", ""), rows, caption)
+    page.table(("cost", "what it looks at"), [(score.name, ASSUMES.get(score.name, "")) for score in scores])
 
 
 def _doctor(page: Page, checked: Checked, log: RobotLog, robot: Robot) -> None:
@@ -216,7 +212,7 @@ def _doctor(page: Page, checked: Checked, log: RobotLog, robot: Robot) -> None:
     )
     if total:
         cut = [(reason, float(len(parts)), float(sum(parts))) for reason, parts in total.items()]
-        page.table(("cut because", "parts", "seconds"), sorted(cut, key=lambda row: -row[2]))
+        page.table(("cut because", "parts", "seconds"), sorted(cut, key=lambda row: row[2], reverse=True))
     if checked.findings:
         page.table(("severity", "finding"), [(finding.severity, finding.title) for finding in checked.findings])
     if checked.delay is None:

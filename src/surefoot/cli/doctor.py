@@ -1,0 +1,105 @@
+"""`surefoot doctor`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from surefoot.errors import PolicyError, nearest
+from surefoot.files import check_place, write_text
+from surefoot.logs.doctor import Diagnosis, Finding, diagnose
+from surefoot.logs.doctor.findings import Span, listed
+from surefoot.logs.robot_log import read_log
+from surefoot.policy import OnnxPolicy
+from surefoot.policy.agents import BUILT_IN
+from surefoot.robot import Robot, load_robot
+
+STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+VERDICTS = ("usable", "usable with care", "not usable")
+MOST_SPANS = 3
+
+
+def doctor(
+    log: Annotated[Path, tyro.conf.Positional],
+    robot: str = "go2",
+    policy: str | None = None,
+    needed_s: float = 240.0,
+    json: bool = False,
+    html: Path | None = None,
+) -> int:
+    """Find what is wrong with a log: clock, joints, signs, units, actions, falls, coverage. Worst first.
+
+    Each finding says which joint and when, why it matters and how to fix it. The exit code is 0 for a usable log, 1 with
+    warnings, 2 for a log that cannot be used.
+
+    Args:
+        log: the Parquet file that `surefoot record` or `surefoot log import` wrote
+        robot: a shipped robot or the path of a robot.yaml
+        policy: path of the ONNX policy that the robot ran, or the name of one that ships with the robot: checks that it made these actions
+        needed_s: how much usable time a fit should have, s
+        json: print the diagnosis as JSON instead
+        html: also write a page with plots
+    """
+    if html is not None:
+        check_place(html)
+    described = load_robot(robot)
+    content = read_log(log)
+    diagnosis = diagnose(content, described, None if policy is None else _policy(policy, described), needed_s=needed_s)
+    if json:
+        print(_json(diagnosis))
+    else:
+        show(diagnosis, Console(highlight=False))
+    if html is not None:
+        from surefoot.report.doctor_page import doctor_page
+
+        write_text(html, doctor_page(diagnosis, content, described, f"{log.name} on {described.name}"))
+        if not json:
+            Console().print(f"wrote {html}", markup=False, highlight=False, soft_wrap=True)
+    return diagnosis.exit_code
+
+
+def show(diagnosis: Diagnosis, console: Console) -> None:
+    """Print the findings, worst first, and one line that sums up."""
+    for finding in diagnosis.findings:
+        _show(finding, console)
+    if diagnosis.proposal:
+        console.print(Text(f"next: {diagnosis.proposal}"))
+    delay = diagnosis.delay
+    late = (
+        "" if delay is None else f"; actions act after {delay.seconds * 1e3:.0f} ms ({delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f})"
+    )
+    verdict = VERDICTS[diagnosis.exit_code]
+    console.print(
+        Text(f"{verdict}: {diagnosis.usable_s / 60:.1f} of {diagnosis.needed_s / 60:.1f} minutes that a fit needs{late}", style="bold")
+    )
+
+
+def _show(finding: Finding, console: Console) -> None:
+    title = Text.assemble((finding.severity, STYLES[finding.severity]), " ", (finding.title, "bold"), f"  [{finding.code}]")
+    lines = [finding.evidence, *([f"at {_where(finding.spans)}"] if finding.spans else [])]
+    console.print(title)
+    body = Text("\n").join([*map(Text, lines), Text(f"why: {finding.why}"), Text(f"fix: {finding.fix}")])
+    console.print(Padding(body, (0, 0, 0, 4)))
+
+
+def _where(spans: tuple[Span, ...]) -> str:
+    return listed([f"episode {s.episode} {s.start_s:.2f}–{s.end_s:.2f} s" for s in spans], MOST_SPANS)
+
+
+def _json(diagnosis: Diagnosis) -> str:
+    return json.dumps(diagnosis.to_dict(), indent=1)
+
+
+def _policy(name: str, robot: Robot) -> OnnxPolicy:
+    """A policy by path, or by the name of one that ships with the robot."""
+    shipped = {file.stem: file for file in sorted((robot.path.parent / "policies").glob("*.onnx"))}
+    if name in BUILT_IN:
+        raise PolicyError(f"{name!r} is built in and cannot be checked against a log; leave --policy out, or give an .onnx file")
+    path = shipped.get(name, Path(name).expanduser())
+    if not path.exists() and path.suffix != ".onnx":
+        raise PolicyError(f"no policy {name!r}{nearest(name, shipped) if shipped else ''}; give the path of an .onnx file")
+    return OnnxPolicy.load(path)

@@ -1,0 +1,257 @@
+"""`surefoot gap`."""
+
+import hashlib
+import json
+import math
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import mujoco
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from surefoot import __version__
+from surefoot.errors import GapError
+from surefoot.files import check_place, write_text
+from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
+from surefoot.gap.channels import UNITS
+from surefoot.gap.costs import check_cost
+from surefoot.gap.schedule import SETTLE_S, finite_rows
+from surefoot.logs import RobotLog, read_log
+from surefoot.logs.doctor import Diagnosis as Checked
+from surefoot.logs.doctor import diagnose as check
+from surefoot.policy.agents import BUILT_IN, Agent, PolicyAgent, make_agent
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.report.gap_page import gap_page
+from surefoot.report.rrd import refuse_missing, write_rrd
+from surefoot.robot import Robot, load_robot
+
+if TYPE_CHECKING:
+    from surefoot.fit.diagnose import Diagnosis
+
+WORST = 6  # channels that are printed
+TOO_SHORT = "too-short"  # the doctor's word for a log that is enough for a gap and not for a fit
+
+
+def measure_gap(
+    log: Annotated[Path, tyro.conf.Positional],
+    out: Path,
+    robot: str = "go2",
+    policy: str | None = None,
+    cost: str = "wasserstein",
+    settle_s: float = SETTLE_S,
+    seed: int = 0,
+    threads: int = 0,
+    rrd: bool = False,
+    diagnose: bool = True,
+) -> None:
+    """Measure how far the simulator is from a log, beside the distance of the robot and the simulator to themselves.
+
+    The policy runs in the loop under the log's own commands, from several starts. Writes gap.json and gap.html: the
+    distance of every joint's position, velocity and action in units of the robot's own spread, the noise floor, what
+    kind of gap it is and the command to run next. A gap inside the floor is called no measurable gap.
+
+    Args:
+        log: a log that 'surefoot record' or 'surefoot log import' wrote
+        out: the folder to write into
+        robot: a shipped robot or the path of a robot.yaml
+        policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or zero, random, trot; without it, the one that the log names
+        cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged (docs/gap.md says what each assumes); all are in the report
+        settle_s: time dropped at the start of every episode, on both sides, s
+        seed: of starts and noise
+        threads: of the simulator; 0 takes all cores
+        rrd: also write gap.rrd, a Rerun recording of the traces (needs the extra 'view')
+        diagnose: look for the kind of gap, which takes a few minutes of simulation
+    """
+    names = ("gap.json", "gap.html", *(("gap.rrd",) if rrd else ()))
+    for name in names:
+        check_place(out / name)
+    if rrd:
+        refuse_missing()
+    check_cost(cost)
+    described, content = load_robot(robot), read_log(log)
+    policy = policy or _named_policy(content, described, log)
+    driver = _driver(policy, described, seed)
+    schedule_of(
+        content, described, finite_rows(content), settle_s
+    )  # what is missing altogether is said at once, and better than by its symptoms
+    console = Console()
+    bar = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task("", total=None)
+
+        def stage(what: str) -> Callable[[int, int], None]:
+            shown.reset(task, description=what, total=None)
+            return lambda done, total: shown.update(task, completed=done, total=total)
+
+        stage("checking the log")
+        checked = check(content, described, driver.policy)
+        _refuse_ill(checked, log, robot)
+        schedule = schedule_of(content, described, checked.usable, settle_s)
+        measured = measure(content, schedule, described, driver.make, seed=seed, threads=threads, progress=stage("simulating"))
+        stage("scoring")
+        scored = {one.name: one for one in scores(measured)}
+        found: Diagnosis | None = None
+        if diagnose:
+            from surefoot.fit.diagnose import diagnose_gap
+
+            cause = stage("looking for the cause")
+            found = diagnose_gap(content, schedule, described, driver.make, measured, seed=seed, threads=threads, progress=cause)
+            given = shlex.join([str(log), "--robot", robot, "--policy", policy])
+            found = replace(found, next_command=found.next_command.replace("LOG", given))
+    again = _command(log, robot, policy, cost, settle_s, seed, out)
+    facts = _facts(again if diagnose else f"{again} --no-diagnose", log, content, described, driver, len(measured.runs))
+    facts |= {"cost": cost, "seed": seed, "settle_s": settle_s}
+    figures = {
+        "provenance": facts, "gap": measured.gap.to_dict(), "costs": {name: one.to_dict() for name, one in scored.items()},
+        "diagnosis": None if found is None else found.to_dict(), "doctor": checked.to_dict(),
+    }  # fmt: skip
+    text = json.dumps(_plain(figures), indent=1, allow_nan=False) + "\n"
+    page = gap_page(measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost)
+    write_text(out / "gap.json", text)
+    write_text(out / "gap.html", page)
+    if rrd:
+        write_rrd(out / "gap.rrd", measured, described)
+    _summary(console, measured, scored[cost], f"{log.name} against {described.name} driven by {driver.label}")
+    for line in _warnings(content, driver, checked, measured, log, robot):
+        _say(console, f"warning: {line}")
+    if found is not None:
+        _say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
+    _say(console, f"next: {_next(found, scored[cost], again, out)}")
+    _say(console, f"wrote {', '.join(str(out / name) for name in names)}")
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What drove the robot: makes agents for any number of worlds, from a file that is read once."""
+
+    make: Callable[[int], Agent]
+    policy: OnnxPolicy | None
+    label: str
+    hash: str
+
+
+def _driver(name: str, robot: Robot, seed: int) -> Driver:
+    one = make_agent(name, robot, 1, seed=seed)
+    if isinstance(one, PolicyAgent):
+        policy = one.policy
+        return Driver(lambda n: PolicyAgent(policy, robot, n), policy, one.label, one.hash)
+    return Driver(lambda n: make_agent(name, robot, n, seed=seed), None, one.label, one.hash)
+
+
+def _named_policy(log: RobotLog, robot: Robot, path: Path) -> str:
+    """The policy that the log names, where it is at hand."""
+    known = (*(file.stem for file in sorted((robot.path.parent / "policies").glob("*.onnx"))), *BUILT_IN)
+    named = log.metadata.get("policy")
+    if named in known:
+        return str(named)
+    said = (
+        f"{path} names the policy {named!r}, which does not ship with {robot.name}" if isinstance(named, str) else f"{path} names no policy"
+    )
+    raise GapError(f"{said}; give the one that drove the robot with --policy, as the path of an .onnx file or one of {', '.join(known)}")
+
+
+def _facts(command: str, path: Path, log: RobotLog, robot: Robot, driver: Driver, runs: int) -> dict[str, Any]:
+    """Where the figures come from."""
+    return {
+        "command": command,
+        "log": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "metadata": log.metadata},
+        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract.hash},
+        "policy": {"name": driver.label, "hash": driver.hash}, "runs": runs, "physics_hz": robot.physics_hz,
+        "versions": {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__},
+    }  # fmt: skip
+
+
+def _refuse_ill(checked: Checked, log: Path, robot: str) -> None:
+    """Refuse what the doctor calls unusable; how much time a gap needs is the schedule's to say, since a fit needs more."""
+    for finding in checked.findings:
+        if finding.severity == "error" and finding.code != TOO_SHORT:
+            raise GapError(
+                f"{log} cannot be used: {finding.title}; `surefoot doctor {shlex.join([str(log), '--robot', robot])}` shows why, and what to do"
+            )
+
+
+def _summary(console: Console, measured: Measured, chosen: Score, title: str) -> None:
+    gap = measured.gap
+    head = Table(title=Text(title), title_justify="left", show_header=False)
+    head.add_column(no_wrap=True)
+    head.add_column(justify="right", no_wrap=True)
+    head.add_column()
+    if chosen.name == "wasserstein":
+        low, high = gap.interval
+        head.add_row("gap", f"{gap.total:.4f}", f"90 % between {low:.4f} and {high:.4f}; 1 is the robot's own spread")
+        head.add_row("floor", f"{gap.total_floor:.4f}", f"simulator to itself; robot to itself {gap.robot_floor:.4f}")
+        head.add_row("limit", f"{gap.total_limit:.4f}", "a gap below cannot be told from none")
+    else:
+        head.add_row(chosen.name, f"{chosen.value:.4f}", f"wasserstein {gap.total:.4f}")
+        head.add_row("floor", f"{chosen.floor:.4f}", "simulator to itself")
+        head.add_row("limit", f"{chosen.limit:.4f}", "below, it cannot be told from none")
+    head.add_row(
+        "compared", f"{gap.seconds:.0f} s", f"in {gap.pieces} pieces, {len(measured.runs)} times; {gap.fallen:.0%} fell in the simulator"
+    )
+    console.print(head)
+    if chosen.measurable:
+        console.print(_worst(gap))
+
+
+def _worst(gap: Gap) -> Table:
+    table = Table()
+    table.add_column("worst channels", no_wrap=True)
+    for heading in ("gap", "limit", "in its unit"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for i in gap.worst[:WORST]:
+        channel = gap.channels[i]
+        unit = UNITS[channel.kind]
+        size = f"{gap.distance[i] * gap.spread[i]:.3g}{'' if unit == '1' else f' {unit}'}"
+        table.add_row(Text(channel.name), f"{gap.distance[i]:.3f}", f"{gap.limit[i]:.3f}", size)
+    return table
+
+
+def _warnings(log: RobotLog, driver: Driver, checked: Checked, measured: Measured, path: Path, robot: str) -> list[str]:
+    said = log.metadata.get("policy_hash")
+    found = []
+    if isinstance(said, str) and said != driver.hash:
+        found.append(
+            f"the log was driven by another policy ({log.metadata.get('policy', 'unnamed')}, {said[:12]}) than this {driver.label} ({driver.hash[:12]}); the gap then holds the difference of the two"
+        )
+    warned = [finding.title for finding in checked.findings if finding.severity != "note"]
+    if warned:
+        more = f", and {len(warned) - 1} more" if len(warned) > 1 else ""
+        found.append(f"the doctor says: {warned[0]}{more} (`surefoot doctor {shlex.join([str(path), '--robot', robot])}`)")
+    if measured.gap.fallen > 0.1:
+        found.append(f"the policy falls in {measured.gap.fallen:.0%} of the simulated episodes; falls count as a gap")
+    return found
+
+
+def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> str:
+    if found is not None:
+        return found.next_command
+    return f"{again}, which looks for the cause" if chosen.measurable else f"open {out / 'gap.html'}"
+
+
+def _command(log: Path, robot: str, policy: str, cost: str, settle_s: float, seed: int, out: Path) -> str:
+    words = ["surefoot", "gap", str(log), "--robot", robot, "--policy", policy, "--out", str(out)]
+    words += ["--cost", cost] if cost != "wasserstein" else []
+    words += ["--settle-s", f"{settle_s:g}"] if settle_s != SETTLE_S else []
+    words += ["--seed", str(seed)] if seed else []
+    return shlex.join(words)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: what is not a number is null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

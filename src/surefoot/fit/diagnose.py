@@ -1,0 +1,258 @@
+"""What kind of gap it is: causes compete, each in the simulator.
+
+Every cause is a small group of knobs (friction and inertia, springs, strength, floor, mass), tied over the legs. Delay and
+noise belong to every robot, so they are free in all of them. One design shows what each knob does to the quantiles; each
+cause is then solved for what would explain the robot, and that is simulated, corrected once, and simulated again: a cause
+is believed by the gap that it leaves, not by how plausible it sounds.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from surefoot.adapt import Static, make_knobs, read_priors
+from surefoot.fit.linear import bounded_least_squares, two_level_design
+from surefoot.fit.problem import Answer, Problem
+from surefoot.fit.quantile import residual_scatter, residual_weight
+from surefoot.gap.measure import Measured
+from surefoot.gap.schedule import Schedule
+from surefoot.logs import RobotLog
+from surefoot.policy.agents import Agent
+from surefoot.robot import Robot
+from surefoot.sim.floor import Flat
+from surefoot.sim.parameters import nominal
+from surefoot.sim.scene import build_scene
+
+Kind = Literal["numbers", "physics", "world"]
+Sure = Literal["sure", "likely", "unsure"]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A cause that is tried."""
+
+    key: str
+    name: str
+    kind: Kind
+    parameters: tuple[str, ...]
+    advice: str
+    probes: tuple[float, ...] = ()  # turns of its knobs that are also tried: what acts only beyond a threshold has no slope to follow
+
+
+COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
+SUSPECTS = (
+    Suspect("common", "delay and noise alone", "numbers", (), "surefoot fit LOG"),
+    Suspect("friction", "friction and inertia of the joints", "numbers", ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms"), "surefoot fit LOG"),
+    Suspect("strength", "weak or saturating motors", "numbers", ("motor_strength",), "surefoot fit LOG --free motor_strength", (-1.0, -2.0, -3.0)),
+    Suspect("spring", "a torque that depends on position, such as a spring", "physics", ("spring_stiffness_nm_per_rad", "action_offset_rad"), "surefoot fit LOG --family residual"),
+    Suspect("contact", "the floor", "world", ("floor_friction",), "surefoot fit LOG --free floor_friction", (-1.5, -2.5, -3.2)),
+    Suspect("mass", "mass and balance of the base", "numbers", ("base_mass_kg", "base_com_offset_m"), "surefoot fit LOG --free base_mass_kg base_com_offset_m"),
+)  # fmt: skip
+PIECES = 8  # of the log that are used
+REACH = 0.6  # of a design, in turns of a knob
+LENGTHS = (0.4, 0.8, 1.2)  # of a solved step that are tried
+LONGEST = 4.0  # turns that a knob may move in one step
+PULL = 0.01  # towards staying, in units of the residuals' scatter per turn
+NOISE_RUNS = 4
+LEADERS = 3  # suspects that are looked at once more
+EXPECTED = 140  # evaluations, about
+CLEAR = 0.85  # the second best closes less than this share of what the best does: sure
+HARDLY = 0.3  # a best cause that closes less than this share of the gap explains it badly
+ENOUGH = 0.9  # a cause that leaves more than this share of what delay and noise leave adds nothing
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause and what it leaves."""
+
+    name: str
+    key: str
+    kind: Kind
+    explains: float  # share of the gap above its floor that it closes, 0 to 1
+    cost: float  # the gap that remains with it
+    values: tuple[tuple[str, float, float, str], ...]  # knob, nominal, found, unit
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What kind of gap it is, in words."""
+
+    says: str
+    sure: Sure
+    causes: tuple[Cause, ...]  # best first
+    where: str
+    next_command: str
+    evaluations: int
+    simulated_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return dataclasses.asdict(self)
+
+
+def diagnose_gap(
+    log: RobotLog,
+    schedule: Schedule,
+    robot: Robot,
+    make_agent: Callable[[int], Agent],
+    measured: Measured,
+    *,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Diagnosis:
+    """Let the causes compete; `progress` gets simulations done and to do."""
+    gap = measured.gap
+    if not gap.measurable:
+        says = f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f} by chance)"
+        return Diagnosis(says, "sure", (), "nowhere", "nothing to fit: record more, or walk in other ways", 0, 0.0)
+    trial = _Trial(log, schedule, robot, make_agent, seed, threads, progress)
+    before, points = trial.run()
+    return _words(before, points, _where(measured, robot), trial.problem, gap.total_floor)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Where a suspect stands."""
+
+    at: np.ndarray  # (n_knobs,) turns
+    residual: np.ndarray
+    cost: float
+
+
+class _Trial:
+    """The competition."""
+
+    def __init__(
+        self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], seed: int, threads: int,
+        progress: Callable[[int, int], None] | None,
+    ):  # fmt: skip
+        rng = np.random.default_rng([seed, 43])
+        picked = schedule.pick(np.sort(rng.permutation(schedule.n)[:PIECES]))
+        names = dict.fromkeys([*COMMON, *(name for suspect in SUSPECTS for name in suspect.parameters)])
+        knobs = make_knobs(robot, tuple(names), "type", read_priors())
+        self.family = Static(robot, knobs, _spring_rest(robot))
+        self.problem = Problem(log, robot, make_agent, self.family, picked, threads)
+        self.low, self.high = self.family.bounds
+        self.seed, self._progress, self._asked = seed, progress, 0
+        self._scatter = np.zeros(0)
+
+    def run(self) -> tuple[float, dict[str, _Point]]:
+        """The cost at the start, and where each suspect ends."""
+        runs = [self._evaluate(np.clip(np.zeros((1, len(self.low))), self.low, self.high)) for _ in range(NOISE_RUNS)]
+        noise = np.array([run.residuals[0] for run in runs])
+        self._scatter = residual_scatter(noise)
+        start = _Point(
+            np.clip(np.zeros(len(self.low)), self.low, self.high), noise.mean(axis=0), float(np.mean([run.cost[0] for run in runs]))
+        )
+        common = start
+        for _ in range(2):
+            common = self._advance(common, self._columns(SUSPECTS[0]))
+        everything = np.arange(len(self.low))
+        jacobian = self._jacobian(common.at, everything)
+        points = {}
+        for suspect in SUSPECTS[1:]:
+            columns = self._columns(suspect)
+            step = self._solve(jacobian, common, columns)
+            tries = [common.at + length * step for length in LENGTHS] + [self._probe(common.at, suspect, turns) for turns in suspect.probes]
+            points[suspect.key] = self._best(common, tries)
+        leaders = sorted(SUSPECTS[1:], key=lambda suspect: points[suspect.key].cost)[:LEADERS]
+        for suspect in leaders:
+            points[suspect.key] = self._advance(points[suspect.key], self._columns(suspect))
+        return start.cost, {SUSPECTS[0].key: common, **points}
+
+    def _advance(self, point: _Point, columns: np.ndarray) -> _Point:
+        """One Gauss-Newton step with some knobs, from a Jacobian of its own."""
+        step = self._solve(self._jacobian(point.at, columns), point, columns)
+        return self._best(point, [point.at + length * step for length in LENGTHS])
+
+    def _best(self, point: _Point, tries: list[np.ndarray]) -> _Point:
+        answer = self._evaluate(np.array(tries))
+        best = int(np.argmin(answer.cost * (1 + answer.fallen)))
+        return _Point(tries[best], answer.residuals[best], float(answer.cost[best])) if answer.cost[best] < point.cost else point
+
+    def _evaluate(self, candidates: np.ndarray) -> Answer:
+        answer = self.problem.evaluate(np.clip(candidates, self.low, self.high), 1_000 * self.seed + self._asked)
+        self._asked += 1
+        if self._progress is not None:
+            self._progress(min(self.problem.effort.evaluations, EXPECTED - 1), EXPECTED)
+        return answer
+
+    def _jacobian(self, at: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Of the residuals, (m, n_knobs), zero for the knobs that are not moved."""
+        middle = np.clip(at[columns], self.low[columns] + REACH, self.high[columns] - REACH)
+        runs = np.tile(at, (len(two_level_design(len(columns))), 1))
+        runs[:, columns] = middle + REACH * two_level_design(len(columns))
+        moved = np.column_stack([np.ones(len(runs)), runs[:, columns]])
+        found = np.zeros((len(self._scatter), len(at)))
+        found[:, columns] = np.linalg.lstsq(moved, self._evaluate(runs).residuals, rcond=None)[0][1:].T
+        return found
+
+    def _columns(self, suspect: Suspect) -> np.ndarray:
+        return np.array([k for k, knob in enumerate(self.family.knobs) if knob.parameter in COMMON + suspect.parameters])
+
+    def _probe(self, at: np.ndarray, suspect: Suspect, turns: float) -> np.ndarray:
+        moved = at.copy()
+        moved[[k for k, knob in enumerate(self.family.knobs) if knob.parameter in suspect.parameters]] += turns
+        return moved
+
+    def _solve(self, jacobian: np.ndarray, point: _Point, columns: np.ndarray) -> np.ndarray:
+        """The step that explains the residual best with some knobs alone."""
+        weight = residual_weight(self._scatter, point.residual)
+        a = np.vstack([jacobian[:, columns] * weight[:, None], PULL * np.sqrt(len(weight)) * np.eye(len(columns))])
+        b = np.concatenate([-point.residual * weight, np.zeros(len(columns))])
+        low, high = np.maximum(self.low - point.at, -LONGEST)[columns], np.minimum(self.high - point.at, LONGEST)[columns]
+        step = np.zeros(len(point.at))
+        step[columns] = bounded_least_squares(a, b, low, high)
+        return step
+
+
+def _spring_rest(robot: Robot) -> dict[str, Any]:
+    """Springs that do not exist yet rest in the default pose, so that stiffness alone changes little else."""
+    scene = build_scene(robot, Flat(), None, torque_speed=False)
+    stiffness, rest = nominal("spring_stiffness_nm_per_rad", robot, scene), nominal("spring_rest_rad", robot, scene)
+    return {"spring_rest_rad": np.where(stiffness > 0, rest, robot.contract.pose_rad)}
+
+
+def _where(measured: Measured, robot: Robot) -> str:
+    """Whether all legs are alike, by the gap of each leg's joints."""
+    gap = measured.gap
+    joints = robot.contract.joints
+    excess = np.maximum(gap.distance - gap.floor, 0.0)
+    per_joint = {joint: float(np.mean([e for e, c in zip(excess, gap.channels, strict=True) if c.where == joint])) for joint in joints}
+    ordered = sorted(per_joint, key=lambda joint: -per_joint[joint])
+    median = float(np.median(list(per_joint.values())))
+    stand_out = [joint for joint in ordered if per_joint[joint] > 3 * median]
+    if stand_out and len(stand_out) <= max(1, len(joints) // 6):
+        return f"mostly at {', '.join(stand_out)}"
+    return f"spread over the legs; largest at {', '.join(ordered[:3])}"
+
+
+def _words(before: float, points: dict[str, _Point], where: str, problem: Problem, floor: float) -> Diagnosis:
+    common = points["common"].cost
+    causes = []
+    for suspect in SUSPECTS:
+        point = points[suspect.key]
+        explains = float(np.clip((before - point.cost) / max(before - floor, 1e-9), 0.0, 1.0))
+        values = tuple(
+            (knob.name, knob.start, float(problem.family.values(point.at)[0][k]), knob.unit)
+            for k, knob in enumerate(problem.family.knobs)
+            if knob.parameter in COMMON + suspect.parameters
+        )
+        evidence = (
+            f"With {suspect.name} free, the gap falls from {before:.3f} to {point.cost:.3f}; delay and noise alone reach {common:.3f}."
+        )
+        causes.append(Cause(suspect.name, suspect.key, suspect.kind, explains, point.cost, values, evidence))
+    causes.sort(key=lambda cause: cause.cost)
+    if causes[0].cost > ENOUGH * common:  # the rest adds nothing to delay and noise
+        causes.sort(key=lambda cause: cause.key != "common")
+    best, second = causes[0], causes[1]
+    gain, other = (max(before - cause.cost, 0.0) for cause in (best, second))
+    sure: Sure = "unsure" if best.explains < HARDLY else "sure" if other < CLEAR * gain else "likely"
+    advice = next(suspect.advice for suspect in SUSPECTS if suspect.key == best.key)
+    says = f"{'it is' if sure == 'sure' else 'most likely it is'} {best.name}: that closes {best.explains:.0%} of the gap ({second.name}: {second.explains:.0%})"
+    return Diagnosis(says, sure, tuple(causes), where, advice, problem.effort.evaluations, problem.effort.simulated_s)

@@ -1,0 +1,34 @@
+"""Linear algebra of a search: designs that show what each knob does, and least squares within bounds."""
+
+import numpy as np
+
+
+def two_level_design(knobs: int) -> np.ndarray:
+    """Positions (runs, knobs) of +1 and -1 with orthogonal columns, in the fewest runs above the knobs (Plackett-Burman).
+
+    All knobs move in every run, so every run says something about each of them: the effect of one knob is known as well as
+    if all runs had been spent on it. Built from quadratic residues of a prime q = 3 (mod 4) (Paley), with q + 1 runs.
+    """
+    q = next(q for q in range(3, 10_000, 4) if q >= knobs and all(q % d for d in range(2, int(q**0.5) + 1)))
+    squares = {i * i % q for i in range(1, q)}
+    first = np.array([1.0 if i == 0 or i in squares else -1.0 for i in range(q)])
+    rows = np.stack([np.roll(first, shift) for shift in range(q)])
+    return np.vstack([rows, -np.ones(q)])[:, :knobs]
+
+
+def bounded_least_squares(a: np.ndarray, b: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The x within bounds that makes |a x - b| smallest, by holding what leaves its bounds and solving for the rest."""
+    n = a.shape[1]
+    held = np.zeros(n, dtype=bool)
+    x = np.zeros(n)
+    for _ in range(n + 1):
+        free = ~held
+        if not free.any():
+            break
+        x[free] = np.linalg.lstsq(a[:, free], b - a[:, held] @ x[held], rcond=None)[0]
+        outside = free & ((x < low) | (x > high))
+        if not outside.any():
+            break
+        held |= outside
+        x[outside] = np.clip(x[outside], low[outside], high[outside])
+    return np.clip(x, low, high)

@@ -1,0 +1,194 @@
+"""Costs: how far candidates are from the robot. All see the same samples, and all can drive a search.
+
+A cost is made from the robot's samples once and then scores populations: `cost(simulated) -> (n,)`. Samples of robot and
+simulator have the same order (piece by piece, tick by tick), which only the costs that compare in time make use of.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from surefoot.errors import GapError, nearest
+from surefoot.gap.channels import Channel
+from surefoot.gap.distance import quantile_means, sort_channels, w1_sorted
+from surefoot.gap.simulate import Simulated
+
+BLOCKS = 50  # of probability, for quantile residuals
+FEATURES = 256  # random ones, for the maximum mean discrepancy
+DIRECTIONS = 64  # of the sliced distance
+LAG_TICKS = 3
+
+
+class Cost(Protocol):
+    """Scores candidates; smaller is nearer to the robot."""
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """Costs (n,) of n candidates."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """The robot's side of a comparison."""
+
+    samples: np.ndarray  # (n_samples, n_channels), in the order of the schedule
+    piece: np.ndarray  # (n_samples,)
+    channels: tuple[Channel, ...]
+    spread: np.ndarray  # (n_channels,) the unit of each channel
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Samples in units of the robot's own spread."""
+        return self.samples / self.spread.astype(np.float32)
+
+
+class Wasserstein:
+    """Mean over channels of the 1-D Wasserstein distance, in units of the robot's spread.
+
+    Assumes that the commands were the same. Needs no alignment in time, no start state and no base state; sees each
+    channel by itself, so what only changes how joints or ticks go together escapes it.
+    """
+
+    def __init__(self, robot: Robot):
+        self._rows, self._spread = sort_channels(robot.samples), robot.spread
+
+    def per_channel(self, simulated: Simulated) -> np.ndarray:
+        """Distances (n, n_channels)."""
+        return np.stack([w1_sorted(sort_channels(one), self._rows) for one in simulated.samples]) / self._spread
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """Mean over the channels."""
+        return self.per_channel(simulated).mean(axis=1)
+
+
+class Quantiles:
+    """Quantile residuals: differences of block means of sorted samples, in units of the robot's spread.
+
+    Their mean square is the squared 2-Wasserstein distance (of the blocks) averaged over channels. As a vector it is what
+    Gauss-Newton needs. Assumes the same as `Wasserstein`.
+    """
+
+    def __init__(self, robot: Robot, blocks: int = BLOCKS):
+        self.blocks, self._spread = blocks, robot.spread
+        self._robot = self.features(robot.samples)
+
+    def features(self, samples: np.ndarray) -> np.ndarray:
+        """Block means (n_channels × blocks,) of samples (n_samples, n_channels)."""
+        return (quantile_means(sort_channels(samples), self.blocks) / self._spread[:, None]).ravel()
+
+    def residuals(self, simulated: Simulated) -> np.ndarray:
+        """Simulator minus robot, (n, n_channels × blocks)."""
+        return np.stack([self.features(one) for one in simulated.samples]) - self._robot
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """W2, as the root of the mean square."""
+        return np.sqrt(np.square(self.residuals(simulated)).mean(axis=1))
+
+
+class MatchObservations:
+    """Root mean square distance of joint position and velocity at the same tick (match-o).
+
+    Assumes that robot and simulator started in the same state at the same time and that nothing random came between: in a
+    closed loop the two drift apart in phase, and the cost then measures the drift.
+    """
+
+    def __init__(self, robot: Robot):
+        self._picked = np.array([channel.kind in ("position", "velocity") for channel in robot.channels])
+        self._robot, self._spread = robot.scaled[:, self._picked], robot.spread[self._picked].astype(np.float32)
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """Costs (n,)."""
+        return np.array([np.sqrt(np.square(one[:, self._picked] / self._spread - self._robot).mean()) for one in simulated.samples])
+
+
+class MeanDiscrepancy:
+    """Maximum mean discrepancy with an RBF kernel of the median distance, by random Fourier features (mmd).
+
+    Assumes the same commands. Sees how joints go together at one tick; its power falls with the number of channels.
+    """
+
+    def __init__(self, robot: Robot, seed: int = 0):
+        rng = np.random.default_rng([seed, 29])
+        scaled = robot.scaled
+        first, second = (scaled[rng.integers(0, len(scaled), 2000)] for _ in range(2))
+        width = max(float(np.median(np.linalg.norm(first - second, axis=1))), 1e-6)
+        self._project = rng.normal(0, 1 / width, (scaled.shape[1], FEATURES)).astype(np.float32)
+        self._phase = rng.uniform(0, 2 * np.pi, FEATURES).astype(np.float32)
+        self._spread = robot.spread.astype(np.float32)
+        self._robot = self._mean(robot.samples)
+
+    def _mean(self, samples: np.ndarray) -> np.ndarray:
+        return np.sqrt(2 / FEATURES) * np.cos((samples / self._spread) @ self._project + self._phase).mean(axis=0, dtype=float)
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """Root of the squared discrepancy, (n,)."""
+        return np.array([np.linalg.norm(self._mean(one) - self._robot) for one in simulated.samples])
+
+
+class Sliced:
+    """Mean 1-D Wasserstein distance along random directions through all channels at once (sliced).
+
+    Assumes the same commands. Sees how joints go together, which marginals miss; each direction is a blur of all channels,
+    so what is wrong in one joint shows less.
+    """
+
+    def __init__(self, robot: Robot, seed: int = 0):
+        rng = np.random.default_rng([seed, 31])
+        directions = rng.normal(size=(len(robot.channels), DIRECTIONS))
+        self._project = (directions / np.linalg.norm(directions, axis=0) / robot.spread[:, None]).astype(np.float32)
+        self._rows = sort_channels(robot.samples @ self._project)
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """Costs (n,)."""
+        return np.array([w1_sorted(sort_channels(one @ self._project), self._rows).mean() for one in simulated.samples])
+
+
+class Lagged:
+    """Mean 1-D Wasserstein distance of each channel's sum and difference with itself a few ticks later (lagged).
+
+    Assumes the same commands. Sees time structure within a channel (rhythm, smoothness), which marginals miss.
+    """
+
+    def __init__(self, robot: Robot):
+        self._spread = robot.spread.astype(np.float32)
+        same = robot.piece[LAG_TICKS:] == robot.piece[:-LAG_TICKS]
+        self._now, self._later = np.flatnonzero(same), np.flatnonzero(same) + LAG_TICKS
+        self._rows = sort_channels(self._pairs(robot.samples))
+
+    def _pairs(self, samples: np.ndarray) -> np.ndarray:
+        scaled = samples / self._spread
+        now, later = scaled[self._now], scaled[self._later]
+        return np.concatenate([now + later, now - later], axis=1) / np.float32(np.sqrt(2))
+
+    def __call__(self, simulated: Simulated) -> np.ndarray:
+        """Costs (n,)."""
+        return np.array([w1_sorted(sort_channels(self._pairs(one)), self._rows).mean() for one in simulated.samples])
+
+
+COSTS: dict[str, Callable[[Robot], Cost]] = {
+    "wasserstein": Wasserstein,
+    "quantiles": Quantiles,
+    "match-o": MatchObservations,
+    "mmd": MeanDiscrepancy,
+    "sliced": Sliced,
+    "lagged": Lagged,
+}
+
+
+def check_cost(name: str) -> None:
+    """Refuse a cost that there is not, or that a joint log cannot feed."""
+    if name.startswith("match-s"):
+        raise GapError(
+            f"the cost {name!r} puts the simulator back into the robot's whole state again and again, and a joint log does not hold where the base was "
+            f"and how fast it moved; give one of {', '.join(COSTS)}"
+        )
+    if name not in COSTS:
+        raise GapError(f"unknown cost {name!r}{nearest(name, COSTS)}; give one of {', '.join(COSTS)}")
+
+
+def make_cost(name: str, robot: Robot) -> Cost:
+    """A cost by name."""
+    check_cost(name)
+    return COSTS[name](robot)

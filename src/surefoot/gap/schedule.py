@@ -1,0 +1,175 @@
+"""From a log to what the simulator must repeat: pieces of unbroken time with their commands, and the robot's samples.
+
+A piece is a run of usable rows at the control rate, long ones cut into parts. Every piece starts the simulator anew, so the
+first `settle_s` of each is dropped on both sides: the simulator has to find into the gait, and so may the robot.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from surefoot.errors import GapError
+from surefoot.gap.channels import BASE, Channel, Kind, columns
+from surefoot.logs import RobotLog
+from surefoot.logs.robot_log import REQUIRED
+from surefoot.robot import Contract, Robot
+
+SETTLE_S = 0.5
+LONGEST_S = 8.0  # of a piece; longer ones are cut into parts, so that one long walk can be compared with itself too
+WALKING_SETTLE_S = 1.0  # of a part that starts in the middle of a walk
+SHORTEST_S = 0.5  # of what remains of a piece
+FEWEST_PIECES = 2  # a floor needs the robot against itself
+LEAST_S = 5.0  # of compared time in all
+LONGEST_SETTLE_S = 60.0
+GOOD_LOG = "record more (64 episodes of 4 s make a good log), or see with `surefoot doctor` what was cut"
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """n pieces of at most t ticks; shorter ones are padded, and `counted` leaves the padding and the settling out."""
+
+    command: np.ndarray  # (n, t, 3)
+    start_rad: np.ndarray  # (n, n_joints)
+    counted: np.ndarray  # (n, t)
+    rows: tuple[slice, ...]  # of the log, one for each piece
+    episode: np.ndarray  # (n,) of the log
+    dt_s: float
+
+    @property
+    def n(self) -> int:
+        """Number of pieces."""
+        return len(self.rows)
+
+    @property
+    def seconds(self) -> float:
+        """Simulated time that one run of the schedule takes."""
+        return self.command.shape[0] * self.command.shape[1] * self.dt_s
+
+    def pick(self, pieces: np.ndarray) -> "Schedule":
+        """Some of the pieces."""
+        return Schedule(
+            self.command[pieces], self.start_rad[pieces], self.counted[pieces], tuple(self.rows[i] for i in pieces),
+            self.episode[pieces], self.dt_s,
+        )  # fmt: skip
+
+
+def schedule_of(log: RobotLog, robot: Robot, usable: np.ndarray | None = None, settle_s: float = SETTLE_S) -> Schedule:
+    """Cut a log into pieces; refuses what cannot be compared, with the way out."""
+    contract = robot.contract
+    usable = np.ones(len(log.time_s), dtype=bool) if usable is None else usable
+    if not 0 <= settle_s <= LONGEST_SETTLE_S:
+        raise GapError(f"settle_s is {settle_s:g}; it must be a time from 0 to {LONGEST_SETTLE_S:g} s")
+    _refuse(log, contract, usable)
+    dt_s = contract.control_dt_s
+    settle = round(settle_s * contract.control_hz)
+    shortest = settle + max(round(SHORTEST_S * contract.control_hz), 2)
+    whole = [rows for rows in _pieces(log, usable, dt_s) if rows.stop - rows.start >= shortest]
+    found = [part for rows in whole for part in _parts(rows, round(LONGEST_S * contract.control_hz))]
+    settling = [
+        settle if any(rows.start == part.start for rows in whole) else max(settle, round(WALKING_SETTLE_S * contract.control_hz))
+        for part in found
+    ]
+    compared_s = sum(rows.stop - rows.start - start for rows, start in zip(found, settling, strict=True)) * dt_s
+    if len(found) < FEWEST_PIECES:
+        raise GapError(
+            f"{'only one episode' if found else 'no episode'} of the log has {settle_s + SHORTEST_S:g} s of unbroken, usable walking; the robot is also compared with "
+            f"itself, which takes at least {FEWEST_PIECES}: {GOOD_LOG}"
+        )
+    if compared_s < LEAST_S:
+        raise GapError(f"{compared_s:.1f} s of the log can be compared, after settling; at least {LEAST_S:g} s are needed: {GOOD_LOG}")
+    longest = max(rows.stop - rows.start for rows in found)
+    command, counted = np.zeros((len(found), longest, 3)), np.zeros((len(found), longest), dtype=bool)
+    for i, rows in enumerate(found):
+        size = rows.stop - rows.start
+        command[i, :size] = log.command[rows]
+        command[i, size:] = log.command[rows.stop - 1]
+        counted[i, settling[i] : size] = True
+    start = np.clip(log.joint_position_rad[[rows.start for rows in found]], *np.array(contract.position_limit_rad).T)
+    return Schedule(command, start.astype(float), counted, tuple(found), log.episode[[rows.start for rows in found]], dt_s)
+
+
+def robot_samples(log: RobotLog, schedule: Schedule, contract: Contract, kinds: tuple[Kind, ...]) -> list[np.ndarray]:
+    """The robot's samples of each piece, (ticks counted, n_channels)."""
+    found = []
+    for i, rows in enumerate(schedule.rows):
+        gyro, gravity = (None if part is None else part[rows] for part in (log.gyro_rad_s, log.gravity))
+        made = columns(contract, kinds, log.joint_position_rad[rows], log.joint_velocity_rad_s[rows], log.action[rows], gyro, gravity)
+        found.append(made[schedule.counted[i, : len(made)]])
+    return found
+
+
+def kinds_in(log: RobotLog, wanted: tuple[Kind, ...]) -> tuple[Kind, ...]:
+    """The wanted kinds of channels that this log can give."""
+    there = {"gyro": log.gyro_rad_s is not None, "gravity": log.gravity is not None}
+    return tuple(kind for kind in wanted if kind not in BASE or there[kind])
+
+
+def spread_of(samples: np.ndarray, channels: tuple[Channel, ...]) -> np.ndarray:
+    """The robot's own spread in each channel, (n_channels,): the unit of distances.
+
+    A channel that does not move (a locked joint) takes a hundredth of the largest spread of its kind, so that nothing is
+    divided by zero and its noise does not count as a gap.
+    """
+    spread = samples.std(axis=0, dtype=float)
+    for kind in {channel.kind for channel in channels}:
+        of_kind = np.array([channel.kind == kind for channel in channels])
+        spread[of_kind] = np.maximum(spread[of_kind], max(0.01 * float(spread[of_kind].max()), 1e-9))
+    return spread
+
+
+def finite_rows(log: RobotLog) -> np.ndarray:
+    """Rows (rows,) in which every required column holds numbers."""
+    found = np.isfinite(log.time_s)
+    for name in REQUIRED:
+        found &= np.isfinite(getattr(log, name)).all(axis=1)
+    return found
+
+
+def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray) -> None:
+    if set(log.joints) != set(contract.joints):
+        said = log.metadata.get("robot")
+        raise GapError(
+            f"the log is of another robot{f' ({said})' if isinstance(said, str) else ''} than {contract.robot}: its joints are {_few(log.joints)}, "
+            f"and not {_few(contract.joints)}; give the robot that wrote it with --robot, or name the joints in the import's --map"
+        )
+    if log.joints != contract.joints:
+        raise GapError(
+            f"the log's joints ({_few(log.joints)}) stand in another order than the robot's ({_few(contract.joints)}); "
+            "import it again with `surefoot log import --robot`"
+        )
+    assumed = log.metadata.get("assumed")
+    if isinstance(assumed, dict) and "command" in assumed and not np.any(log.command):
+        raise GapError(
+            "the log has no velocity commands, so the policy cannot be run as it was on the robot; record them, or give them in the import's --map"
+        )
+    if not np.isfinite(log.action).any() or not np.any(log.action):
+        raise GapError("the log has no actions (all are zero); a gap is measured in the loop, and needs what the policy said: record them")
+    for name in REQUIRED:
+        if not np.isfinite(getattr(log, name)[usable]).all():
+            raise GapError(f"{name} holds values that are not finite; `surefoot doctor` says where")
+    measured = np.diff(log.time_s)[np.diff(log.episode) == 0]
+    if len(measured) and not 0.8 < float(np.median(measured)) / contract.control_dt_s < 1.25:
+        raise GapError(
+            f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every {1e3 * contract.control_dt_s:.3g} ms; "
+            "import it again with this robot, which puts it on the control rate"
+        )
+
+
+def _few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _parts(rows: slice, longest: int) -> list[slice]:
+    """A piece in equal parts that are short enough."""
+    edges = np.linspace(rows.start, rows.stop, -(-(rows.stop - rows.start) // longest) + 1).round().astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+
+
+def _pieces(log: RobotLog, usable: np.ndarray, dt_s: float) -> list[slice]:
+    """Runs of usable rows of one episode without a gap in time."""
+    step = np.diff(log.time_s)
+    broken = (np.diff(log.episode) != 0) | (step > 1.6 * dt_s) | (step < 0.2 * dt_s)
+    starts = np.flatnonzero(np.concatenate([[True], broken | (usable[1:] != usable[:-1])]))
+    stops = [*starts[1:], len(usable)]
+    return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True) if usable[a]]

@@ -1,0 +1,105 @@
+"""What the doctor says: findings with evidence and a way out, and the diagnosis that holds them."""
+
+import dataclasses
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+Severity = Literal["error", "warning", "note"]  # error: not usable; warning: usable with care; note: good to know
+ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
+MOST_ALIKE = 3  # findings of one kind that are said one by one
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of one episode, on the log's own time stamps."""
+
+    episode: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is worth knowing about a log; without `spans` it holds for the whole log."""
+
+    code: str  # stable, kebab-case
+    severity: Severity
+    title: str  # one line, names the joints and the size
+    evidence: str  # figures
+    why: str
+    fix: str
+    joints: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Between an action and the motion that it causes; low to high is a 95 % interval."""
+
+    seconds: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """All findings on a log, worst first, and which of its rows may be used."""
+
+    findings: tuple[Finding, ...]
+    usable: np.ndarray  # (rows,) bool: rows that a gap or fit may use
+    cuts: tuple[tuple[Span, str], ...]  # what was cut, and why
+    delay: Delay | None
+    usable_s: float
+    needed_s: float  # what a fit needs
+    coverage: np.ndarray  # share of the usable seconds in each cell of a grid over the command range, (nx, ny, nw)
+    proposal: str | None  # the next recording, in words
+
+    @property
+    def exit_code(self) -> int:
+        """0 usable, 1 usable with warnings, 2 not usable."""
+        return 2 - min((ORDER[finding.severity] for finding in self.findings), default=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types; `usable` as the number of rows."""
+        return {
+            "exit_code": self.exit_code,
+            "findings": [dataclasses.asdict(finding) for finding in self.findings],
+            "usable_s": self.usable_s,
+            "needed_s": self.needed_s,
+            "usable_rows": int(self.usable.sum()),
+            "rows": len(self.usable),
+            "cuts": [{**dataclasses.asdict(span), "why": why} for span, why in self.cuts],
+            "delay": None if self.delay is None else dataclasses.asdict(self.delay),
+            "coverage": np.round(self.coverage, 4).tolist(),
+            "proposal": self.proposal,
+        }
+
+
+def listed(names: tuple[str, ...] | list[str], most: int = 4) -> str:
+    """Names for a sentence, cut where there are many."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def merged(findings: list[Finding]) -> list[Finding]:
+    """Findings of one kind about many single joints become one, with the evidence of the first few: the cause is one, too."""
+    kinds = Counter((finding.code, finding.severity) for finding in findings if len(finding.joints) == 1)
+    found: list[Finding] = []
+    done: set[tuple[str, str]] = set()
+    for finding in findings:
+        kind = (finding.code, finding.severity)
+        if len(finding.joints) != 1 or kinds[kind] <= MOST_ALIKE:
+            found.append(finding)
+        elif kind not in done:
+            done.add(kind)
+            alike = [other for other in findings if (other.code, other.severity) == kind and len(other.joints) == 1]
+            joints = tuple(dict.fromkeys(other.joints[0] for other in alike))
+            evidence = "; ".join(f"{other.joints[0]}: {other.evidence}" for other in alike[:MOST_ALIKE])
+            spans = tuple(dict.fromkeys(span for other in alike for span in other.spans))
+            title = f"{finding.title}, and so with {listed(joints[1:])}"
+            found.append(replace(finding, title=title, evidence=evidence, joints=joints, spans=spans))
+    return found
