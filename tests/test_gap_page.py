@@ -23,7 +23,7 @@ from surefoot.policy.agents import make_agent
 from surefoot.report.gap_figures import joint_torques, torque_panels, typical_piece
 from surefoot.report.gap_page import gap_page
 from surefoot.robot import Robot, load_robot
-from surefoot.sim.twin import Twin
+from surefoot.sim.twin import Twin, load_twin
 
 POLICIES = {"go2": "walk", "hexapod": "trot"}
 FOUND = Diagnosis(
@@ -32,7 +32,7 @@ FOUND = Diagnosis(
         Cause("a torque that depends on position", "spring", "physics", 0.93, 0.02, (("spring[calf]", 0.0, 11.7, "N·m/rad"), ("delay_s", 0.0, 0.0, "s")), "the gap falls"),
         Cause(HOSTILE, "friction", "numbers", 0.2, 0.2, (), HOSTILE),
     ),
-    "all legs alike", "surefoot fit LOG --family residual", 60, 1200.0,
+    "all legs alike", "surefoot evaluate POLICY --twin SIMULATOR", 60, 1200.0, "physics is missing", {"delay_s": 0.003, "spring_stiffness_nm_per_rad": 11.7},
 )  # fmt: skip
 NOTHING = Diagnosis("no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", "nothing to fit", 0, 0.0)
 
@@ -83,7 +83,8 @@ class TestPage:
 
     def test_causes_and_the_next_command(self, page) -> None:
         said = text_of(page)
-        assert "<code>surefoot fit LOG --family residual</code>" in page
+        assert "<code>surefoot evaluate POLICY --twin SIMULATOR</code>" in page
+        assert "physics is missing" in page
         assert "spring[calf]: 0 → 11.7 N·m/rad" in said
         assert "delay_s" not in said  # what did not change is not worth a line
         assert "93 % of the gap; 0.02 × spread remain" in said
@@ -207,10 +208,11 @@ class TestCommand:
             "worst channels",
             "it is a spring",
             "(sure)",
-            "wrote gap/gap.json, gap/gap.html",
+            "wrote gap/gap.json, gap/gap.html, gap/simulator.yaml",
         ):
             assert part in out
-        assert "next: surefoot fit 'a log.parquet' --robot go2 --policy walk --family residual" in out
+        assert "next: surefoot evaluate walk --twin gap/simulator.yaml" in out
+        assert load_twin(here / "gap" / "simulator.yaml").parameters["delay_s"] == (0.003,) * 12
         figures = json.loads((here / "gap" / "gap.json").read_text())
         assert figures["gap"]["measurable"] is True
         assert len(figures["gap"]["channels"]) == 36

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import mujoco
 import numpy as np
 import tyro
+import yaml
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -32,10 +33,12 @@ from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.report.gap_page import gap_page
 from surefoot.report.rrd import refuse_missing, write_rrd
 from surefoot.robot import Robot, load_robot
+from surefoot.robot.load import shipped_robots
 
 if TYPE_CHECKING:
     from surefoot.fit.diagnose import Diagnosis
 
+SIMULATOR = "simulator.yaml"
 WORST = 6  # channels that are printed
 TOO_SHORT = "too-short"  # the doctor's word for a log that is enough for a gap and not for a fit
 
@@ -56,7 +59,8 @@ def measure_gap(
 
     The policy runs in the loop under the log's own commands, from several starts. Writes gap.json and gap.html: the
     distance of every joint's position, velocity and action in units of the robot's own spread, the noise floor, what
-    kind of gap it is and the command to run next. A gap inside the floor is called no measurable gap.
+    kind of gap it is and the command to run next; and simulator.yaml, a virtual robot with what explains the log best.
+    A gap inside the floor is called no measurable gap.
 
     Args:
         log: a log that 'surefoot record' or 'surefoot log import' wrote
@@ -104,8 +108,12 @@ def measure_gap(
 
             cause = stage("looking for the cause")
             found = diagnose_gap(content, schedule, described, driver.make, measured, seed=seed, threads=threads, progress=cause)
-            given = shlex.join([str(log), "--robot", robot, "--policy", policy])
-            found = replace(found, next_command=found.next_command.replace("LOG", given))
+            found = replace(
+                found,
+                next_command=found.next_command.replace("POLICY", shlex.quote(policy)).replace(
+                    "SIMULATOR", shlex.quote(str(out / SIMULATOR))
+                ),
+            )
     again = _command(log, robot, policy, cost, settle_s, seed, out)
     facts = _facts(again if diagnose else f"{again} --no-diagnose", log, content, described, driver, len(measured.runs))
     facts |= {"cost": cost, "seed": seed, "settle_s": settle_s}
@@ -117,6 +125,9 @@ def measure_gap(
     page = gap_page(measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost)
     write_text(out / "gap.json", text)
     write_text(out / "gap.html", page)
+    if found is not None and found.settings:
+        write_text(out / SIMULATOR, _simulator(found, robot, log))
+        names = (*names, SIMULATOR)
     if rrd:
         write_rrd(out / "gap.rrd", measured, described)
     _summary(console, measured, scored[cost], f"{log.name} against {described.name} driven by {driver.label}")
@@ -124,6 +135,8 @@ def measure_gap(
         _say(console, f"warning: {line}")
     if found is not None:
         _say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
+        if found.advice:
+            _say(console, found.advice)
     _say(console, f"next: {_next(found, scored[cost], again, out)}")
     _say(console, f"wrote {', '.join(str(out / name) for name in names)}")
 
@@ -228,6 +241,13 @@ def _warnings(log: RobotLog, driver: Driver, checked: Checked, measured: Measure
     if measured.gap.fallen > 0.1:
         found.append(f"the policy falls in {measured.gap.fallen:.0%} of the simulated episodes; falls count as a gap")
     return found
+
+
+def _simulator(found: "Diagnosis", robot: str, log: Path) -> str:
+    """The simulator that explains the robot best, as the file of a virtual robot."""
+    place = robot if robot in {folder.name for folder in shipped_robots()} else str(Path(robot).expanduser().resolve())
+    head = f"# What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with --twin.\n"
+    return head + yaml.safe_dump({"robot": place, **found.settings}, sort_keys=False, default_flow_style=None, width=140)
 
 
 def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> str:

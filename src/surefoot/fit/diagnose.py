@@ -8,7 +8,7 @@ is believed by the gap that it leaves, not by how plausible it sounds.
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from surefoot.gap.schedule import Schedule
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
+from surefoot.robot.legs import joint_types
 from surefoot.sim.floor import Flat
 from surefoot.sim.parameters import nominal
 from surefoot.sim.scene import build_scene
@@ -38,18 +39,24 @@ class Suspect:
     name: str
     kind: Kind
     parameters: tuple[str, ...]
-    advice: str
     probes: tuple[float, ...] = ()  # turns of its knobs that are also tried: what acts only beyond a threshold has no slope to follow
 
 
+ADVICE: dict[Kind, str] = {
+    "numbers": "numbers of the model are wrong: identify them",
+    "physics": "physics is missing: no number of the model stands for it; it takes a torque of its own",
+    "world": "the world is another: adapt to it, or train over its whole range (surefoot train --randomization)",
+}
+UNKNOWN = "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile (surefoot train --randomization seed)"
+NEXT = "surefoot evaluate POLICY --twin SIMULATOR"  # the caller knows both
 COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
 SUSPECTS = (
-    Suspect("common", "delay and noise alone", "numbers", (), "surefoot fit LOG"),
-    Suspect("friction", "friction and inertia of the joints", "numbers", ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms"), "surefoot fit LOG"),
-    Suspect("strength", "weak or saturating motors", "numbers", ("motor_strength",), "surefoot fit LOG --free motor_strength", (-1.0, -2.0, -3.0)),
-    Suspect("spring", "a torque that depends on position, such as a spring", "physics", ("spring_stiffness_nm_per_rad", "action_offset_rad"), "surefoot fit LOG --family residual"),
-    Suspect("contact", "the floor", "world", ("floor_friction",), "surefoot fit LOG --free floor_friction", (-1.5, -2.5, -3.2)),
-    Suspect("mass", "mass and balance of the base", "numbers", ("base_mass_kg", "base_com_offset_m"), "surefoot fit LOG --free base_mass_kg base_com_offset_m"),
+    Suspect("common", "delay and noise alone", "numbers", ()),
+    Suspect("friction", "friction and inertia of the joints", "numbers", ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms")),
+    Suspect("strength", "weak or saturating motors", "numbers", ("motor_strength",), (-1.0, -2.0, -3.0)),
+    Suspect("spring", "a torque that depends on position, such as a spring", "physics", ("spring_stiffness_nm_per_rad", "action_offset_rad")),
+    Suspect("contact", "the floor", "world", ("floor_friction",), (-1.5, -2.5, -3.2)),
+    Suspect("mass", "mass and balance of the base", "numbers", ("base_mass_kg", "base_com_offset_m")),
 )  # fmt: skip
 PIECES = 8  # of the log that are used
 REACH = 0.6  # of a design, in turns of a knob
@@ -60,6 +67,7 @@ NOISE_RUNS = 4
 LEADERS = 3  # suspects that are looked at once more
 EXPECTED = 140  # evaluations, about
 CLEAR = 0.85  # the second best closes less than this share of what the best does: sure
+LEAST_STIFFNESS = 1.0  # N·m/rad: softer springs are not worth a word
 HARDLY = 0.3  # a best cause that closes less than this share of the gap explains it badly
 ENOUGH = 0.9  # a cause that leaves more than this share of what delay and noise leave adds nothing
 
@@ -88,6 +96,8 @@ class Diagnosis:
     next_command: str
     evaluations: int
     simulated_s: float
+    advice: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)  # of the simulator that explains the robot best, by the names of PARAMETERS
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -109,7 +119,7 @@ def diagnose_gap(
     gap = measured.gap
     if not gap.measurable:
         says = f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f} by chance)"
-        return Diagnosis(says, "sure", (), "nowhere", "nothing to fit: record more, or walk in other ways", 0, 0.0)
+        return Diagnosis(says, "sure", (), "nowhere", "nothing to close: walk in other ways, or record more", 0, 0.0)
     trial = _Trial(log, schedule, robot, make_agent, seed, threads, progress)
     before, points = trial.run()
     return _words(before, points, _where(measured, robot), trial.problem, gap.total_floor)
@@ -246,6 +256,8 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
         evidence = (
             f"With {suspect.name} free, the gap falls from {before:.3f} to {point.cost:.3f}; delay and noise alone reach {common:.3f}."
         )
+        if suspect.key == "spring":
+            evidence += _springs(problem.family.settings(point.at), problem.robot)
         causes.append(Cause(suspect.name, suspect.key, suspect.kind, explains, point.cost, values, evidence))
     causes.sort(key=lambda cause: cause.cost)
     if causes[0].cost > ENOUGH * common:  # the rest adds nothing to delay and noise
@@ -253,6 +265,21 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
     best, second = causes[0], causes[1]
     gain, other = (max(before - cause.cost, 0.0) for cause in (best, second))
     sure: Sure = "unsure" if best.explains < HARDLY else "sure" if other < CLEAR * gain else "likely"
-    advice = next(suspect.advice for suspect in SUSPECTS if suspect.key == best.key)
+    advice = UNKNOWN if sure == "unsure" else ADVICE[best.kind]
     says = f"{'it is' if sure == 'sure' else 'most likely it is'} {best.name}: that closes {best.explains:.0%} of the gap ({second.name}: {second.explains:.0%})"
-    return Diagnosis(says, sure, tuple(causes), where, advice, problem.effort.evaluations, problem.effort.simulated_s)
+    return Diagnosis(
+        says, sure, tuple(causes), where, NEXT, problem.effort.evaluations, problem.effort.simulated_s, advice,
+        problem.family.settings(points[best.key].at),
+    )  # fmt: skip
+
+
+def _springs(settings: dict[str, Any], robot: Robot) -> str:
+    """Springs in words: stiffness, and the rest that it has together with the constant torque."""
+    stiffness, offset = np.array(settings["spring_stiffness_nm_per_rad"]), np.array(settings["action_offset_rad"])
+    rest = np.array(settings["spring_rest_rad"]) + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(stiffness, 1e-9)
+    found = [
+        f"{label} like a spring of {stiffness[list(joints)].mean():.1f} N·m/rad at rest at {rest[list(joints)].mean():.2f} rad"
+        for label, joints in joint_types(robot).items()
+        if stiffness[list(joints)].mean() > LEAST_STIFFNESS
+    ]
+    return f" It looks at {'; at '.join(found)}." if found else ""

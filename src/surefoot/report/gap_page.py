@@ -127,7 +127,12 @@ def _diagnosis(page: Page, diagnosis: Diagnosis | None, there: bool) -> None:
         else ""
     )
     follow = diagnosis.next_command
-    facts = [("Where", diagnosis.where), ("Next", f"`{follow}`" if follow.startswith("surefoot") else follow), ("Looked at", effort)]
+    facts = [
+        ("Where", diagnosis.where),
+        ("What to do", diagnosis.advice),
+        ("Next", f"`{follow}`" if follow.startswith("surefoot") else follow),
+        ("Looked at", effort),
+    ]
     caption = "Share of the gap above its floor that is closed when this alone is fitted." if closed else ""
     state = SURE.get(diagnosis.sure, "plain")
     page.card(Card(state if diagnosis.causes else "good", diagnosis.sure, diagnosis.says, facts, figure=closed, caption=caption))
