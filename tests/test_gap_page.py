@@ -296,7 +296,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (("--cost", "waserstein"), ("unknown cost", "wasserstein")), (("--cost", "match-s-20"), ("where the base was",)),
+            (("--cost", "waserstein"), ("unknown cost", "wasserstein")), (("--cost", "match-s-20"), ("does not hold quaternion, base_position_m",)),
             (("--settle-s", "-1"), ("settle_s is -1",)), (("--robot", "go3"), ("no robot 'go3'",)), (("--seed", "-4"), ("the seed is -4",)),
         ],
     )  # fmt: skip

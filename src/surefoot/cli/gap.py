@@ -24,7 +24,9 @@ from surefoot.files import check_place, write_text
 from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
 from surefoot.gap.channels import UNITS
 from surefoot.gap.costs import check_cost
+from surefoot.gap.match_state import HORIZONS, refuse_unknown_base
 from surefoot.gap.schedule import SETTLE_S, finite_rows
+from surefoot.gap.scores import state_score
 from surefoot.logs import RobotLog, read_log
 from surefoot.logs.doctor import Diagnosis as Checked
 from surefoot.logs.doctor import diagnose as check
@@ -67,7 +69,7 @@ def measure_gap(
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
         policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or zero, random, trot; without it, the one that the log names
-        cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged (docs/gap.md says what each assumes); all are in the report
+        cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes); all are in the report
         settle_s: time dropped at the start of every episode, on both sides, s
         seed: of starts and noise
         threads: of the simulator; 0 takes all cores
@@ -79,8 +81,11 @@ def measure_gap(
         check_place(out / name)
     if rrd:
         refuse_missing()
-    check_cost(cost)
+    if cost not in HORIZONS:
+        check_cost(cost)
     described, content = load_robot(robot), read_log(log)
+    if cost in HORIZONS:
+        refuse_unknown_base(content)
     policy = policy or _named_policy(content, described, log)
     driver = _driver(policy, described, seed)
     schedule_of(
@@ -102,6 +107,8 @@ def measure_gap(
         measured = measure(content, schedule, described, driver.make, seed=seed, threads=threads, progress=stage("simulating"))
         stage("scoring")
         scored = {one.name: one for one in scores(measured)}
+        if cost in HORIZONS:
+            scored[cost] = state_score(measured, content, cost, seed)
         found: Diagnosis | None = None
         if diagnose:
             from surefoot.fit.diagnose import diagnose_gap

@@ -22,11 +22,12 @@ def record_log(
     hold_s: float = 2.0,
     seed: int = 0,
     threads: int = 0,
+    base: bool = False,
 ) -> None:
     """Record the log that a virtual robot would write, under random velocity commands.
 
     The log holds time, command, joint position and velocity, action, gyro and gravity, as a real robot's would;
-    the base's position and velocity stay hidden. The same seed gives the same bytes.
+    the base's position and velocity stay hidden without --base. The same seed gives the same bytes.
 
     Args:
         twin: a shipped virtual robot (go2-identified, go2-spring, go2-worn, go2-slippery) or the path of a YAML file
@@ -37,6 +38,7 @@ def record_log(
         hold_s: how long each random command is held, s
         seed: of commands, starts and noise
         threads: of the simulator; 0 takes all cores
+        base: also record the base's true position, orientation and velocity, as motion capture would; for costs that need it
     """
     check_place(out)
     console = Console()
@@ -44,7 +46,7 @@ def record_log(
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task("", total=None)
         log = record(
-            load_twin(twin), policy, rollouts=rollouts, seconds=seconds, hold_s=hold_s, seed=seed, threads=threads,
+            load_twin(twin), policy, rollouts=rollouts, seconds=seconds, hold_s=hold_s, seed=seed, threads=threads, base=base,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
     written = write_log(log, out)

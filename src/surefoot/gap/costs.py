@@ -178,12 +178,7 @@ COSTS: dict[str, Callable[[Robot], Cost]] = {
 
 
 def check_cost(name: str) -> None:
-    """Refuse a cost that there is not, or that a joint log cannot feed."""
-    if name.startswith("match-s"):
-        raise GapError(
-            f"the cost {name!r} puts the simulator back into the robot's whole state again and again, and a joint log does not hold where the base was "
-            f"and how fast it moved; give one of {', '.join(COSTS)}"
-        )
+    """Refuse a cost that there is not."""
     if name not in COSTS:
         raise GapError(f"unknown cost {name!r}{nearest(name, COSTS)}; give one of {', '.join(COSTS)}")
 

@@ -70,8 +70,10 @@ class Simulator:
             return parts[0]
         return Simulated(np.concatenate([p.samples for p in parts]), parts[0].piece, np.concatenate([p.fallen for p in parts]))
 
-    def roll(self, change: Change | None, candidates: np.ndarray, seed: int, tick: Callable[[int, int], None] | None = None) -> Rollout:
-        """The rollouts themselves, (candidates × pieces, ticks, ...)."""
+    def roll(
+        self, change: Change | None, candidates: np.ndarray, seed: int, tick: Callable[[int, int], None] | None = None, truth: bool = False
+    ) -> Rollout:
+        """The rollouts themselves, (candidates × pieces, ticks, ...); with `truth`, the base's state too."""
         schedule, n = self.schedule, len(candidates)
         worlds = Worlds(
             self.robot, n * schedule.n, threads=self.threads, seed=seed, noise_period=schedule.n, physics_hz=self.physics_hz,
@@ -83,7 +85,7 @@ class Simulator:
         start = schedule.start_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, schedule.start_rad.shape)
         start = np.clip(start, *np.array(self.robot.contract.position_limit_rad).T)
         worlds.reset(joint_position_rad=np.tile(start, (n, 1)))
-        return rollout(worlds, self.make_agent(worlds.n), np.tile(schedule.command, (n, 1, 1)), tick)
+        return rollout(worlds, self.make_agent(worlds.n), np.tile(schedule.command, (n, 1, 1)), tick, truth)
 
     def _gather(self, run: Rollout, n: int) -> Simulated:
         schedule = self.schedule

@@ -16,6 +16,7 @@ from surefoot.sim.rollout import rollout
 from surefoot.sim.twin import Twin
 
 CHANNELS = ("joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
+TRUTH = ("base_position_m", "quaternion", "base_velocity")
 STANDING_SHARE = 0.1  # of the commands are zero: a robot that never stands says little about standing
 START_SPREAD_RAD = 0.05  # joints start off the default pose by up to this much
 BYTES_PER_NUMBER = 20  # double precision while it is recorded and gathered, single precision while it is written
@@ -41,9 +42,13 @@ def record(
     hold_s: float = 2.0,
     seed: int = 0,
     threads: int = 0,
+    base: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> RobotLog:
-    """Run the virtual robot `rollouts` times, from slightly different starts; an episode ends soon after a fall."""
+    """Run the virtual robot `rollouts` times, from slightly different starts; an episode ends soon after a fall.
+
+    With `base`, the log also says where the base was, as motion capture would.
+    """
     contract = twin.robot.contract
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     worlds = twin.worlds(rollouts, seed=seed, threads=threads)
@@ -54,7 +59,8 @@ def record(
     worlds.reset(joint_position_rad=np.clip(start, low, high))
     command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng)
     agent = make_agent(policy, twin.robot, rollouts, seed=seed)
-    run = rollout(worlds, agent, command, progress)
+    run = rollout(worlds, agent, command, progress, truth=base)
+    channels = CHANNELS + (TRUTH if base else ())
     if worlds.failures:
         first = worlds.failures[0]
         others = f" ({worlds.n_failures} of {rollouts} rollouts stopped)" if worlds.n_failures > 1 else ""
@@ -63,7 +69,7 @@ def record(
             "check the values in its YAML file, and the policy"
         )
 
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("episode", "time_s", "command", *CHANNELS)}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("episode", "time_s", "command", *channels)}
     fallen = 0
     for i in range(rollouts):
         begin = int(late[i])
@@ -78,7 +84,7 @@ def record(
         parts["episode"].append(np.full(end - begin, i, dtype=np.int32))
         parts["time_s"].append(stamps - stamps[0])
         parts["command"].append(run.command[i, rows])
-        for name in CHANNELS:
+        for name in channels:
             parts[name].append(getattr(run, name)[i, rows])
     metadata = {
         "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": contract.hash, "control_hz": contract.control_hz,

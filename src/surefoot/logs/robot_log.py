@@ -19,9 +19,19 @@ from surefoot.files import canonical_json, write_whole
 METADATA_KEY = b"surefoot.log"
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
-OPTIONAL = ("gyro_rad_s", "gravity", "quaternion", "torque_nm", "motor_temperature_c", "battery_v", "foot_contact")
+OPTIONAL = (
+    "gyro_rad_s", "gravity", "quaternion", "torque_nm", "motor_temperature_c", "battery_v", "foot_contact", "base_position_m", "base_velocity",
+)  # fmt: skip
 SCALARS = {"episode": "whole numbers", "time_s": "numbers"}
-WIDTHS = {"command": 3, "gyro_rad_s": 3, "gravity": 3, "quaternion": 4, "battery_v": 1}  # the others are as wide as the robot has joints
+WIDTHS = {
+    "command": 3,
+    "gyro_rad_s": 3,
+    "gravity": 3,
+    "quaternion": 4,
+    "battery_v": 1,
+    "base_position_m": 3,
+    "base_velocity": 6,
+}  # others: one for each joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +52,8 @@ class RobotLog:
     motor_temperature_c: np.ndarray | None = None
     battery_v: np.ndarray | None = None  # (rows, 1)
     foot_contact: np.ndarray | None = None  # (rows, n_feet) 0 to 1, or a force sensor's reading, as metadata["feet"] names them
+    base_position_m: np.ndarray | None = None  # (rows, 3) in the world, where motion capture gave it
+    base_velocity: np.ndarray | None = None  # (rows, 6) linear in the world frame, m/s, and angular in the base frame, rad/s
     metadata: dict[str, Any] = field(default_factory=dict)  # robot and policy hashes, rate, source
 
     @property

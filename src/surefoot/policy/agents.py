@@ -85,6 +85,10 @@ class PolicyAgent:
         self._observer.reset(ids)
         self._last_action[slice(None) if ids is None else ids] = 0.0
 
+    def remember(self, last_action: np.ndarray) -> None:
+        """Go on as if these (n, n_joints) had been the previous actions."""
+        self._last_action[:] = last_action
+
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
         """Actions (n, n_joints), clipped as the contract says; a row that is not finite stays so until its reset."""
         observation = self._observer.observe(sensors, command, self._last_action)
