@@ -4,15 +4,19 @@
   python bench/doctor.py --seeds 2    # a few minutes
 
 Clean logs of every twin, policy and seed must raise nothing above a note. Into those of the first seeds each fault of
-tests/plant.py is planted, on joints drawn at random. Found: the right finding with the right joints and time. Elsewhere:
+tests/plant.py is planted, on joints drawn anew each time. The doctor's thresholds were chosen on logs of the shipped twins
+(other seeds), so robots with physics drawn at random stand beside them. Found: the right finding with the right joints and time. Elsewhere:
 the right finding, but of other joints or at another time. Also said: other warnings and errors in the same diagnosis.
 Writes bench/results/doctor.json.
 """
 
 import argparse
 import importlib
+import json
 import sys
+import tempfile
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,7 +29,7 @@ from surefoot.logs.doctor import diagnose
 from surefoot.policy import OnnxPolicy
 from surefoot.robot import Robot
 from surefoot.sim import load_twin
-from surefoot.sim.twin import shipped_twins
+from surefoot.sim.twin import Twin, shipped_twins
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 plant: Any = importlib.import_module("plant")  # shared with the tests
@@ -36,21 +40,39 @@ def find_policy(robot: Robot, name: str) -> OnnxPolicy | None:
     return OnnxPolicy.load(file) if file.is_file() else None
 
 
-def plant_all(log: RobotLog, robot: Robot, where: dict[str, Any], seed: int) -> list[dict[str, Any]]:
-    """Plant every fault once, on two joints drawn for it."""
+def drawn_twin(number: int, folder: Path) -> Twin:
+    """A Go2 with physics drawn at random, which no threshold of the doctor was chosen on."""
+    rng = np.random.default_rng([number, 11])
+    content = {
+        "robot": "go2", "delay_s": rng.uniform(0, 0.02), "dry_friction_nm": rng.uniform(0, 1.0), "viscous_friction_nms": rng.uniform(0, 0.5),
+        "armature_kgm2": rng.uniform(0.01, 0.04), "floor_friction": rng.uniform(0.35, 1.2), "torque_noise_nm": rng.uniform(0, 1.5),
+        "encoder_noise_rad": rng.uniform(0, 0.003), "velocity_noise_rad_s": rng.uniform(0, 0.15), "gyro_noise_rad_s": rng.uniform(0, 0.03),
+        "gravity_noise": rng.uniform(0, 0.01), "time_jitter_s": rng.uniform(0, 0.001), "motor": {"strength": rng.uniform(0.8, 1.1)},
+    }  # fmt: skip
+    path = folder / f"drawn-{number}.yaml"
+    path.write_text(json.dumps(content))  # JSON is YAML
+    return load_twin(path)
+
+
+def plant_all(log: RobotLog, robot: Robot, where: dict[str, Any], draws: int) -> list[dict[str, Any]]:
+    """Plant every fault; those of joints several times, on joints drawn anew for each twin, policy, seed and fault."""
     rows = []
-    rng = np.random.default_rng([seed, 7])
-    for fault in plant.faults(robot, (robot.contract.joints[0], robot.contract.joints[1]), rng):
-        one, other = (robot.contract.joints[i] for i in rng.choice(robot.contract.n_joints, 2, replace=False))
-        planted = plant.faults(robot, (one, other), rng)[fault](log)
-        findings = diagnose(planted.log, robot, needed_s=60.0).findings
-        rows.append(
-            {
-                **where, "fault": fault, "joints": list(planted.joints), "found": bool(plant.found(planted, findings)),
-                "elsewhere": any(f.code in planted.codes for f in findings) and not plant.found(planted, findings),
-                "also_said": [f.code for f in plant.false_alarms(planted, findings)],
-            }
-        )  # fmt: skip
+    names = robot.contract.joints
+    for fault in plant.faults(robot, names[:2], np.random.default_rng(0)):
+        for draw in range(draws):
+            rng = np.random.default_rng(zlib.crc32(repr((*where.values(), fault, draw)).encode()))
+            one, other = (names[i] for i in rng.choice(len(names), 2, replace=False))
+            planted = plant.faults(robot, (one, other), rng)[fault](log)
+            findings = diagnose(planted.log, robot, needed_s=60.0).findings
+            rows.append(
+                {
+                    **where, "fault": fault, "joints": list(planted.joints), "found": bool(plant.found(planted, findings)),
+                    "elsewhere": any(f.code in planted.codes for f in findings) and not plant.found(planted, findings),
+                    "also_said": [f.code for f in plant.false_alarms(planted, findings)],
+                }
+            )  # fmt: skip
+            if not planted.joints:
+                break
     return rows
 
 
@@ -80,7 +102,10 @@ def main() -> None:
     parser.add_argument("--twins", nargs="+", default=list(shipped_twins()))
     parser.add_argument("--policies", nargs="+", default=["trot", "walk"])
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--fault-seeds", type=int, default=2, help="seeds whose logs get faults")
+    parser.add_argument("--fault-seeds", type=int, default=1, help="seeds whose logs get faults")
+    parser.add_argument("--draws", type=int, default=3, help="joints drawn for each fault of a joint, on each log")
+    parser.add_argument("--drawn", type=int, default=4, help="robots with physics drawn at random, one seed each")
+    parser.add_argument("--first-seed", type=int, default=100, help="the doctor was developed on logs of seeds below 100")
     parser.add_argument("--rollouts", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--threads", type=int, default=0)
@@ -89,10 +114,13 @@ def main() -> None:
     clean: list[dict[str, Any]] = []
     planted: list[dict[str, Any]] = []
     timing: dict[str, float] = {}
-    for name in arguments.twins:
-        twin = load_twin(name)
+    with tempfile.TemporaryDirectory() as folder:
+        twins = [(load_twin(name), arguments.seeds) for name in arguments.twins]
+        twins += [(drawn_twin(number, Path(folder)), 1) for number in range(arguments.drawn)]
+    for twin, seeds in twins:
+        name = twin.name
         for policy in arguments.policies:
-            for seed in range(arguments.seeds):
+            for seed in range(arguments.first_seed, arguments.first_seed + seeds):
                 log = record(twin, policy, rollouts=arguments.rollouts, seconds=arguments.seconds, seed=seed, threads=arguments.threads)
                 where = {"twin": name, "policy": policy, "seed": seed}
                 diagnosis = diagnose(
@@ -102,8 +130,8 @@ def main() -> None:
                 fell = log.metadata["fallen_episodes"]
                 delay = diagnosis.delay
                 clean.append({**where, "above_note": loud, "fallen": fell, "delay_ms": None if delay is None else [1e3 * s for s in (delay.seconds, delay.low_s, delay.high_s)]})  # fmt: skip
-                if seed < arguments.fault_seeds:
-                    planted += plant_all(log, twin.robot, where, seed)
+                if seed < arguments.first_seed + arguments.fault_seeds:
+                    planted += plant_all(log, twin.robot, where, arguments.draws)
                 timing = timing or speed(log, twin.robot)
             mine = [row for row in clean if (row["twin"], row["policy"]) == (name, policy)]
             print(
@@ -111,6 +139,11 @@ def main() -> None:
                 flush=True,
             )
     print(table(planted))
+    for row in planted:
+        if not row["found"]:
+            print(
+                f"missed: {row['fault']} of {', '.join(row['joints'])} on {row['twin']} driven by {row['policy']}; said {row['also_said']}"
+            )
     cried = [row for row in clean if row["above_note"]]
     print(f"\nclean logs above a note: {len(cried)} of {len(clean)}; faults found {sum(r['found'] for r in planted)} of {len(planted)}")
     print(f"{timing['rows']:.0f} rows in {timing['seconds']:.1f} s")

@@ -254,7 +254,13 @@ def _simulator(found: "Diagnosis", robot: str, log: Path) -> str:
     """The simulator that explains the robot best, as the file of a virtual robot."""
     place = robot if robot in {folder.name for folder in shipped_robots()} else str(Path(robot).expanduser().resolve())
     head = f"# What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with --twin.\n"
-    return head + yaml.safe_dump({"robot": place, **found.settings}, sort_keys=False, default_flow_style=None, width=140)
+    settings = {name: _one(value) for name, value in found.settings.items()}
+    return head + yaml.safe_dump({"robot": place, **settings}, sort_keys=False, default_flow_style=None, width=140)
+
+
+def _one(value: Any) -> Any:
+    """One number for a list of equal ones."""
+    return value[0] if isinstance(value, list) and value and all(item == value[0] for item in value) else value
 
 
 def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> str:
