@@ -180,7 +180,7 @@ COSTS: dict[str, Callable[[Robot], Cost]] = {
 def check_cost(name: str) -> None:
     """Refuse a cost that there is not."""
     if name not in COSTS:
-        raise GapError(f"unknown cost {name!r}{nearest(name, COSTS)}; give one of {', '.join(COSTS)}")
+        raise GapError(f"unknown cost {name!r}{nearest(name, COSTS)}")
 
 
 def make_cost(name: str, robot: Robot) -> Cost:
