@@ -13,35 +13,13 @@ from policy_files import bare, layers
 from robot_files import BIPED, GO2, HEXAPOD, tiny
 
 from surefoot import __version__
-from surefoot.cli.main import VERBS, run
+from surefoot.cli.main import VERBS
 from surefoot.logs import read_log
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
 
 SCRIPT = Path(sys.executable).with_name("surefoot")
 SHORT = ("--rollouts", "2", "--seconds", "0.2")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty current folder; pictures, which take their time, are off unless a test turns them on."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("MUJOCO_GL", "off")
-    return folder
-
-
-@pytest.fixture
-def surefoot(here, capsys):
-    """Run a command line inside this process: exit code, standard output, standard error."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = run([str(argument) for argument in arguments])
-        seen = capsys.readouterr()
-        return code, seen.out, seen.err
-
-    return call
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from plant import scaled, taken
 from robot_files import HEXAPOD
 from test_report import HOSTILE, checked
 
-from surefoot.cli.main import run
 from surefoot.fit.diagnose import Cause, Diagnosis
 from surefoot.gap import COSTS, Measured, measure, schedule_of, scores
 from surefoot.gap.channels import PUBLISHED
@@ -142,24 +141,6 @@ class TestFigures:
         )
         np.testing.assert_allclose(torque[0], expected, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(speed[0], log.joint_velocity_rad_s[row], rtol=1e-5)
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def surefoot(here, capsys):
-    """Run a command line inside this process: exit code, standard output, standard error."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = run([str(argument) for argument in arguments])
-        seen = capsys.readouterr()
-        return code, seen.out, seen.err
-
-    return call
 
 
 @pytest.fixture

@@ -123,6 +123,15 @@ def sha256(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
+def json_ready(value: Any) -> Any:
+    """The value with null for what JSON has no word for: NaN and infinity."""
+    if isinstance(value, dict):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def canonical_json(content: Any) -> str:
     """JSON with sorted keys; Python writes a float with as many digits as it takes to read it back exactly."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -77,10 +77,6 @@ class Knob:
         value = min(max(value, self.low), self.high)
         return float(np.log(value / self.origin) / np.log(self.step)) if self.log else (value - self.origin) / self.step
 
-    def slope(self, turns: float) -> float:
-        """Change of the value per turn."""
-        return float(self.value(np.array(turns))) * float(np.log(self.step)) if self.log else self.step
-
 
 @dataclass(frozen=True, eq=False)
 class Static:

@@ -1,7 +1,6 @@
 """`surefoot evaluate`."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from surefoot import __version__
-from surefoot.files import check_place, write_text
+from surefoot.files import check_place, json_ready, write_text
 from surefoot.policy.agents import Agent, make_agent
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import load_twin
@@ -97,7 +96,7 @@ def run(
         "policy": label[0], "policy_hash": label[1], "robot": robot.name, "robot_hash": robot.hash, "twin": None if hidden is None else hidden.name,
         "twin_hash": None if hidden is None else hidden.hash, "seed": seed, "surefoot": __version__, "mujoco": mujoco.__version__,
     }  # fmt: skip
-    return result, _plain({"provenance": provenance, **result.to_dict()})
+    return result, json_ready({"provenance": provenance, **result.to_dict()})
 
 
 def tables(result: Evaluation, title: str) -> list[Table]:
@@ -127,11 +126,3 @@ def _table(first: str, *others: str, title: str | None = None) -> Table:
     for heading in others:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
-
-
-def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN: a mean over nothing is null."""
-    return {
-        key: _plain(value) if isinstance(value, dict) else None if isinstance(value, float) and math.isnan(value) else value
-        for key, value in content.items()
-    }

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from rich.text import Text
 
 from surefoot import __version__
 from surefoot.errors import GapError
-from surefoot.files import check_place, write_text
+from surefoot.files import check_place, json_ready, write_text
 from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
 from surefoot.gap.channels import UNITS
 from surefoot.gap.costs import check_cost
@@ -128,7 +127,7 @@ def measure_gap(
         "provenance": facts, "gap": measured.gap.to_dict(), "costs": {name: one.to_dict() for name, one in scored.items()},
         "diagnosis": None if found is None else found.to_dict(), "doctor": checked.to_dict(),
     }  # fmt: skip
-    text = json.dumps(_plain(figures), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(json_ready(figures), indent=1, allow_nan=False) + "\n"
     page = gap_page(measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost)
     write_text(out / "gap.json", text)
     write_text(out / "gap.html", page)
@@ -275,15 +274,6 @@ def _command(log: Path, robot: str, policy: str, cost: str, settle_s: float, see
     words += ["--settle-s", f"{settle_s:g}"] if settle_s != SETTLE_S else []
     words += ["--seed", str(seed)] if seed else []
     return shlex.join(words)
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: what is not a number is null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _say(console: Console, line: str) -> None:

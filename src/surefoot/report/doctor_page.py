@@ -41,7 +41,7 @@ from surefoot.report.traces import (
 from surefoot.robot import Robot
 
 if TYPE_CHECKING:
-    from surefoot.logs.doctor.findings import Diagnosis, Finding, Span
+    from surefoot.logs.doctor.findings import Delay, Diagnosis, Finding, Span
 
 STATES: dict[str, State] = {"error": "bad", "warning": "warn", "note": "plain"}
 VERDICTS: dict[int, tuple[str, State, str]] = {
@@ -240,8 +240,10 @@ def _delay(page: Page, diagnosis: Diagnosis, robot: Robot) -> None:
     if diagnosis.delay is None:
         page.text("It could not be estimated from this log.")
         return
-    d = diagnosis.delay
-    row = Interval("delay", 1e3 * d.seconds, 1e3 * d.low_s, 1e3 * d.high_s, prior=None, reference=1e3 * robot.contract.control_dt_s)
-    page.figure(
-        lambda width: intervals([row], "ms", reference_label="one control period", from_zero=True, width=min(width, 560), row_px=34)
-    )
+    page.figure(partial(delay_chart, diagnosis.delay, robot))
+
+
+def delay_chart(delay: Delay, robot: Robot, width: int, title: str = "") -> str:
+    """The delay with its interval, beside one control period."""
+    row = Interval("delay", 1e3 * delay.seconds, 1e3 * delay.low_s, 1e3 * delay.high_s, reference=1e3 * robot.contract.control_dt_s)
+    return intervals([row], "ms", title=title, reference_label="one control period", from_zero=True, width=min(width, 560), row_px=34)

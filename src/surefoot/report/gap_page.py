@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from surefoot.gap import Gap, Measured, Score
 from surefoot.gap.channels import MEANINGS, UNITS
 from surefoot.logs.robot_log import RobotLog
-from surefoot.report.charts import ADAPTED, ROBOT, SIMULATOR, TARGET, Bar, Interval, Key, bars, heat_map, intervals, number
+from surefoot.report.charts import ADAPTED, ROBOT, SIMULATOR, TARGET, Bar, Key, bars, heat_map, number
+from surefoot.report.doctor_page import delay_chart
 from surefoot.report.gap_figures import SIDE_KEYS, joint_ridges, torque_panels, trace_panels, typical_piece, worst_distributions
 from surefoot.report.page import Card, Page, State, Tile
 from surefoot.robot import Robot
@@ -223,8 +224,4 @@ def _doctor(page: Page, checked: Checked, log: RobotLog, robot: Robot) -> None:
     if checked.delay is None:
         page.text("The delay between action and motion could not be estimated from this log.")
         return
-    d = checked.delay
-    row = Interval("delay", 1e3 * d.seconds, 1e3 * d.low_s, 1e3 * d.high_s, prior=None, reference=1e3 * robot.contract.control_dt_s)
-    page.figure(
-        lambda width: intervals([row], "ms", title="From action to motion", reference_label="one control period", from_zero=True, width=min(width, 560), row_px=34)
-    )  # fmt: skip
+    page.figure(partial(delay_chart, checked.delay, robot, title="From action to motion"))

@@ -17,6 +17,7 @@ from surefoot.errors import LogError
 
 MOST_BYTES = 2_000_000_000  # of one array, unpacked
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+# Only ever shown: what a user who trusts a file may run once. Nothing here loads a pickle.
 HOW_TO_CONVERT = "python -c \"import numpy as n; d = n.load('{name}', allow_pickle=True); n.savez('log.npz', **{{k: n.asarray(d[k].tolist(), float) for k in d}})\""
 
 
@@ -134,7 +135,7 @@ def read_npz(path: Path) -> Table:
 
 
 def pickled(path: Path) -> str:
-    """Why a pickle is refused, and the way out."""
+    """Why a pickle is refused, and the way out: a command for the user to read and run, never run here."""
     if path.suffix.lower() in (".pt", ".pth"):
         way = f"python -c \"import torch, numpy as n; d = torch.load('{path.name}', weights_only=True); n.savez('log.npz', **{{k: n.asarray(v) for k, v in d.items()}})\""
     elif path.suffix.lower() in (".pkl", ".pickle"):
