@@ -166,6 +166,17 @@ def short() -> RobotLog:
 
 
 class TestCommand:
+    def test_the_true_simulator_as_an_adaptation_leaves_no_gap(self, surefoot, here, go2) -> None:
+        write_log(walked(go2, rollouts=6, action_offset_rad=0.06), here / "log.parquet")
+        (here / "simulator.yaml").write_text("robot: go2\naction_offset_rad: 0.06\n")
+        assert surefoot("gap", "log.parquet", "--policy", "walk", "--no-diagnose", "--out", "before")[0] == 0
+        code, out, _ = surefoot("gap", "log.parquet", "--policy", "walk", "--adaptation", "simulator.yaml", "--out", "after")
+        before, after = (json.loads((here / name / "gap.json").read_text())["gap"] for name in ("before", "after"))
+        assert code == 0
+        assert before["measurable"]
+        assert not after["measurable"]
+        assert "next:" not in out
+
     def test_figures_page_and_words(self, surefoot, here, go2, monkeypatch) -> None:
         """With the search for causes replaced by its answer: it has tests of its own."""
         stub = ModuleType("surefoot.fit.diagnose")

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot import __version__
+from surefoot.adapt import Static
 from surefoot.errors import GapError
 from surefoot.files import check_place, json_ready, write_text
 from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
@@ -35,6 +36,7 @@ from surefoot.report.gap_page import gap_page
 from surefoot.report.rrd import refuse_missing, write_rrd
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.load import shipped_robots
+from surefoot.sim.twin import load_twin
 
 if TYPE_CHECKING:
     from surefoot.fit.diagnose import Diagnosis
@@ -49,6 +51,7 @@ def measure_gap(
     out: Path,
     robot: str = "go2",
     policy: str | None = None,
+    adaptation: str | None = None,
     cost: str = "wasserstein",
     settle_s: float = SETTLE_S,
     seed: int = 0,
@@ -68,6 +71,7 @@ def measure_gap(
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
         policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or zero, random, trot; without it, the one that the log names
+        adaptation: measure against a changed simulator: a simulator.yaml that gap wrote, or any file of a virtual robot; causes are then not looked for
         cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes); all are in the report
         settle_s: time dropped at the start of every episode, on both sides, s
         seed: of starts and noise
@@ -86,6 +90,8 @@ def measure_gap(
     if cost in HORIZONS:
         refuse_unknown_base(content)
     policy = policy or _named_policy(content, described, log)
+    change = None if adaptation is None else _changed(adaptation, described)
+    diagnose = diagnose and change is None
     driver = _driver(policy, described, seed)
     schedule_of(
         content, described, finite_rows(content), settle_s
@@ -103,11 +109,13 @@ def measure_gap(
         checked = check(content, described, driver.policy)
         _refuse_ill(checked, log, robot)
         schedule = schedule_of(content, described, checked.usable, settle_s)
-        measured = measure(content, schedule, described, driver.make, seed=seed, threads=threads, progress=stage("simulating"))
+        measured = measure(
+            content, schedule, described, driver.make, change=change, seed=seed, threads=threads, progress=stage("simulating")
+        )
         stage("scoring")
         scored = {one.name: one for one in scores(measured)}
         if cost in HORIZONS:
-            scored[cost] = state_score(measured, content, cost, seed)
+            scored[cost] = state_score(measured, content, cost, seed, change)
         found: Diagnosis | None = None
         if diagnose:
             from surefoot.fit.diagnose import diagnose_gap
@@ -120,9 +128,9 @@ def measure_gap(
                     "SIMULATOR", shlex.quote(str(out / SIMULATOR))
                 ),
             )
-    again = _command(log, robot, policy, cost, settle_s, seed, out)
-    facts = _facts(again if diagnose else f"{again} --no-diagnose", log, content, described, driver, len(measured.runs))
-    facts |= {"cost": cost, "seed": seed, "settle_s": settle_s}
+    again = _command(log, robot, policy, adaptation, cost, settle_s, seed, out)
+    facts = _facts(again if diagnose or change else f"{again} --no-diagnose", log, content, described, driver, len(measured.runs))
+    facts |= {"cost": cost, "seed": seed, "settle_s": settle_s, "adaptation": adaptation}
     figures = {
         "provenance": facts, "gap": measured.gap.to_dict(), "costs": {name: one.to_dict() for name, one in scored.items()},
         "diagnosis": None if found is None else found.to_dict(), "doctor": checked.to_dict(),
@@ -143,7 +151,8 @@ def measure_gap(
         _say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
         if found.advice:
             _say(console, found.advice)
-    _say(console, f"next: {_next(found, scored[cost], again, out)}")
+    if change is None:
+        _say(console, f"next: {_next(found, scored[cost], again, out)}")
     _say(console, f"wrote {', '.join(str(out / name) for name in names)}")
 
 
@@ -249,6 +258,14 @@ def _warnings(log: RobotLog, driver: Driver, checked: Checked, measured: Measure
     return found
 
 
+def _changed(adaptation: str, robot: Robot) -> Static:
+    """The simulator of a virtual robot's file, without what only its recordings have."""
+    twin = load_twin(adaptation)
+    if twin.robot.hash != robot.hash:
+        raise GapError(f"{adaptation} is of {twin.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
+    return Static(robot, (), dict(twin.parameters))
+
+
 def _simulator(found: "Diagnosis", robot: str, log: Path) -> str:
     """The simulator that explains the robot best, as the file of a virtual robot."""
     place = robot if robot in {folder.name for folder in shipped_robots()} else str(Path(robot).expanduser().resolve())
@@ -268,8 +285,9 @@ def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> st
     return f"{again}, which looks for the cause" if chosen.measurable else f"open {out / 'gap.html'}"
 
 
-def _command(log: Path, robot: str, policy: str, cost: str, settle_s: float, seed: int, out: Path) -> str:
+def _command(log: Path, robot: str, policy: str, adaptation: str | None, cost: str, settle_s: float, seed: int, out: Path) -> str:
     words = ["surefoot", "gap", str(log), "--robot", robot, "--policy", policy, "--out", str(out)]
+    words += ["--adaptation", adaptation] if adaptation is not None else []
     words += ["--cost", cost] if cost != "wasserstein" else []
     words += ["--settle-s", f"{settle_s:g}"] if settle_s != SETTLE_S else []
     words += ["--seed", str(seed)] if seed else []

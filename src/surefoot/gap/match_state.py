@@ -61,9 +61,9 @@ def match_state(
     return np.sqrt(total / count)
 
 
-def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int) -> float:
+def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, change: Change | None = None) -> float:
     """What match-s gives when the simulator itself plays the robot."""
-    run = simulator.roll(None, np.zeros((1, 0)), seed, truth=True)
+    run = simulator.roll(change, np.zeros((1, 0)), seed, truth=True)
     columns: dict[str, Any] = {
         name: np.array(getattr(log, name), dtype=float) for name in ("joint_position_rad", "joint_velocity_rad_s", "action", *STATE)
     }
@@ -72,7 +72,9 @@ def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int) ->
             values[rows] = getattr(run, name)[i, : rows.stop - rows.start]
     played = replace(log, **columns)
     return float(
-        match_state(played, simulator.schedule, simulator.robot, simulator.make_agent, horizon, seed=seed + 1, threads=simulator.threads)[0]
+        match_state(
+            played, simulator.schedule, simulator.robot, simulator.make_agent, horizon, change, seed=seed + 1, threads=simulator.threads
+        )[0]
     )
 
 
