@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from surefoot.adapt import Static, make_knobs, read_priors
-from surefoot.fit.linear import bounded_least_squares, two_level_design
+from surefoot.fit.linear import design_around, gauss_newton_step, slopes
 from surefoot.fit.problem import Answer, Problem
 from surefoot.fit.quantile import residual_scatter, residual_weight
 from surefoot.gap.measure import Measured
@@ -194,12 +194,11 @@ class _Trial:
 
     def _jacobian(self, at: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Of the residuals, (m, n_knobs), zero for the knobs that are not moved."""
-        middle = np.clip(at[columns], self.low[columns] + REACH, self.high[columns] - REACH)
-        runs = np.tile(at, (len(two_level_design(len(columns))), 1))
-        runs[:, columns] = middle + REACH * two_level_design(len(columns))
-        moved = np.column_stack([np.ones(len(runs)), runs[:, columns]])
+        made = design_around(at[columns], self.low[columns], self.high[columns], REACH)
+        runs = np.tile(at, (len(made), 1))
+        runs[:, columns] = made
         found = np.zeros((len(self._scatter), len(at)))
-        found[:, columns] = np.linalg.lstsq(moved, self._evaluate(runs).residuals, rcond=None)[0][1:].T
+        found[:, columns] = slopes(made, self._evaluate(runs).residuals)
         return found
 
     def _columns(self, suspect: Suspect) -> np.ndarray:
@@ -213,11 +212,11 @@ class _Trial:
     def _solve(self, jacobian: np.ndarray, point: _Point, columns: np.ndarray) -> np.ndarray:
         """The step that explains the residual best with some knobs alone."""
         weight = residual_weight(self._scatter, point.residual)
-        a = np.vstack([jacobian[:, columns] * weight[:, None], PULL * np.sqrt(len(weight)) * np.eye(len(columns))])
-        b = np.concatenate([-point.residual * weight, np.zeros(len(columns))])
         low, high = np.maximum(self.low - point.at, -LONGEST)[columns], np.minimum(self.high - point.at, LONGEST)[columns]
         step = np.zeros(len(point.at))
-        step[columns] = bounded_least_squares(a, b, low, high)
+        step[columns] = gauss_newton_step(
+            jacobian[:, columns] * weight[:, None], point.residual * weight, low, high, PULL, np.zeros(len(columns))
+        )
         return step
 
 

@@ -16,6 +16,30 @@ def two_level_design(knobs: int) -> np.ndarray:
     return np.vstack([rows, -np.ones(q)])[:, :knobs]
 
 
+def design_around(at: np.ndarray, low: np.ndarray, high: np.ndarray, reach: float) -> np.ndarray:
+    """A two-level design (runs, knobs) around a point, moved inwards where it would leave the bounds."""
+    return np.clip(at, low + reach, high - reach) + reach * two_level_design(len(at))
+
+
+def slopes(candidates: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+    """Change of each residual per turn of each knob, (m, knobs), by regression over candidates (n, knobs)."""
+    moved = np.column_stack([np.ones(len(candidates)), candidates])
+    return np.linalg.lstsq(moved, residuals, rcond=None)[0][1:].T
+
+
+def gauss_newton_step(
+    jacobian: np.ndarray, residual: np.ndarray, low: np.ndarray, high: np.ndarray, pull: float, towards: np.ndarray
+) -> np.ndarray:
+    """The step between `low` and `high` that makes weighted residuals smallest.
+
+    A weak pull towards a step keeps what the residuals say nothing about where it should be; it grows with their number, as
+    their own say does.
+    """
+    strength = pull * np.sqrt(len(residual))
+    a = np.vstack([jacobian, strength * np.eye(jacobian.shape[1])])
+    return bounded_least_squares(a, np.concatenate([-residual, strength * towards]), low, high)
+
+
 def bounded_least_squares(a: np.ndarray, b: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The x within bounds that makes |a x - b| smallest, by holding what leaves its bounds and solving for the rest."""
     n = a.shape[1]

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from surefoot.fit.linear import bounded_least_squares, two_level_design
+from surefoot.fit.linear import design_around, gauss_newton_step, slopes
 
 LENGTHS = (0.0, 0.5, 1.0, 1.6)  # of the Gauss-Newton step; 0 is where we are, under the new noise
 CURVATURE = 0.3  # of the residuals' size: how far off a linear model is expected to be
@@ -35,7 +35,7 @@ class QuantileSettings:
     reach: float = 0.5  # of the design, in turns of a knob
     keep: float = 0.5  # of the old Jacobian in the running average
     longest: float = 2.0  # turns that a knob may move in one iteration
-    prior: float = 0.3  # pull towards the start, in units of the residuals' scatter per turn: what the log cannot tell stays where it was
+    prior: float = 0.03  # pull towards the start, in units of the residuals' scatter per turn: what the log cannot tell stays where it was
     noise_runs: int = 4
 
 
@@ -97,29 +97,25 @@ class QuantileSearch:
             self.iteration += 1
 
     def _design(self) -> np.ndarray:
-        """A two-level design around the present point, within bounds."""
-        reach = self.settings.reach
-        rng = np.random.default_rng([self.seed, self.iteration, 41])
-        signs = two_level_design(len(self.low)) * rng.choice([-1.0, 1.0], len(self.low))  # other combinations in every iteration
-        middle = np.clip(self.at, self.low + reach, self.high - reach)
-        return middle + reach * signs
+        """A design around the present point, with other combinations of the knobs in every iteration."""
+        turned = np.random.default_rng([self.seed, self.iteration, 41]).choice([-1.0, 1.0], len(self.low))
+        made = design_around(self.at * turned, *np.sort([self.low * turned, self.high * turned], axis=0), self.settings.reach)
+        return made * turned
 
     def _learn_jacobian(self, candidates: np.ndarray, residuals: np.ndarray) -> None:
-        moved = np.column_stack([np.ones(len(candidates)), candidates])
-        fresh = np.linalg.lstsq(moved, residuals, rcond=None)[0][1:].T
-        keep = self.settings.keep
+        fresh, keep = slopes(candidates, residuals), self.settings.keep
         self.jacobian = fresh if self.jacobian is None else keep * self.jacobian + (1 - keep) * fresh
         self._fresh_jacobian = True
 
     def _step(self) -> np.ndarray:
-        """The Gauss-Newton step within the bounds and the longest move."""
+        """The Gauss-Newton step within the bounds and the longest move, pulled a little towards the start."""
         assert self.jacobian is not None
         assert self.residual is not None
-        a, b = self.jacobian * self.weight[:, None], -self.residual * self.weight
-        pull = self.settings.prior * np.sqrt(len(b)) / 10
-        a, b = np.vstack([a, pull * np.eye(len(self.at))]), np.concatenate([b, -pull * self.at])
         longest = self.settings.longest
-        return bounded_least_squares(a, b, np.maximum(self.low - self.at, -longest), np.minimum(self.high - self.at, longest))
+        low, high = np.maximum(self.low - self.at, -longest), np.minimum(self.high - self.at, longest)
+        return gauss_newton_step(
+            self.jacobian * self.weight[:, None], self.residual * self.weight, low, high, self.settings.prior, -self.at
+        )
 
 
 def residual_scatter(runs: np.ndarray) -> np.ndarray:
