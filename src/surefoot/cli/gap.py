@@ -1,25 +1,19 @@
 """`surefoot gap`."""
 
-import hashlib
 import json
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import mujoco
-import numpy as np
 import tyro
-import yaml
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from surefoot import __version__
-from surefoot.adapt import Static
-from surefoot.errors import GapError
+from surefoot.cli.inputs import Driver, changed_simulator, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
 from surefoot.files import check_place, json_ready, write_text
 from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
 from surefoot.gap.channels import UNITS
@@ -30,13 +24,9 @@ from surefoot.gap.scores import state_score
 from surefoot.logs import RobotLog, read_log
 from surefoot.logs.doctor import Diagnosis as Checked
 from surefoot.logs.doctor import diagnose as check
-from surefoot.policy.agents import BUILT_IN, Agent, PolicyAgent, make_agent
-from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.report.gap_page import gap_page
 from surefoot.report.rrd import refuse_missing, write_rrd
-from surefoot.robot import Robot, load_robot
-from surefoot.robot.load import shipped_robots
-from surefoot.sim.twin import load_twin
+from surefoot.robot import load_robot
 
 if TYPE_CHECKING:
     from surefoot.fit.diagnose import Diagnosis
@@ -89,10 +79,10 @@ def measure_gap(
     described, content = load_robot(robot), read_log(log)
     if cost in HORIZONS:
         refuse_unknown_base(content)
-    policy = policy or _named_policy(content, described, log)
-    change = None if adaptation is None else _changed(adaptation, described)
+    policy = policy or named_policy(content, described, log)
+    change = None if adaptation is None else changed_simulator(adaptation, described)
     diagnose = diagnose and change is None
-    driver = _driver(policy, described, seed)
+    driver = make_driver(policy, described, seed)
     schedule_of(
         content, described, finite_rows(content), settle_s
     )  # what is missing altogether is said at once, and better than by its symptoms
@@ -107,7 +97,7 @@ def measure_gap(
 
         stage("checking the log")
         checked = check(content, described, driver.policy)
-        _refuse_ill(checked, log, robot)
+        refuse_ill(checked, log, robot)
         schedule = schedule_of(content, described, checked.usable, settle_s)
         measured = measure(
             content, schedule, described, driver.make, change=change, seed=seed, threads=threads, progress=stage("simulating")
@@ -129,8 +119,8 @@ def measure_gap(
                 ),
             )
     again = _command(log, robot, policy, adaptation, cost, settle_s, seed, out)
-    facts = _facts(again if diagnose or change else f"{again} --no-diagnose", log, content, described, driver, len(measured.runs))
-    facts |= {"cost": cost, "seed": seed, "settle_s": settle_s, "adaptation": adaptation}
+    facts = provenance(again if diagnose or change else f"{again} --no-diagnose", log, content, described, driver)
+    facts |= {"runs": len(measured.runs), "cost": cost, "seed": seed, "settle_s": settle_s, "adaptation": adaptation}
     figures = {
         "provenance": facts, "gap": measured.gap.to_dict(), "costs": {name: one.to_dict() for name, one in scored.items()},
         "diagnosis": None if found is None else found.to_dict(), "doctor": checked.to_dict(),
@@ -140,70 +130,21 @@ def measure_gap(
     write_text(out / "gap.json", text)
     write_text(out / "gap.html", page)
     if found is not None and found.settings:
-        write_text(out / SIMULATOR, _simulator(found, robot, log))
+        head = f"What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with --twin."
+        write_text(out / SIMULATOR, virtual_robot(found.settings, robot, head))
         names = (*names, SIMULATOR)
     if rrd:
         write_rrd(out / "gap.rrd", measured, described)
     _summary(console, measured, scored[cost], f"{log.name} against {described.name} driven by {driver.label}")
     for line in _warnings(content, driver, checked, measured, log, robot):
-        _say(console, f"warning: {line}")
+        say(console, f"warning: {line}")
     if found is not None:
-        _say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
+        say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
         if found.advice:
-            _say(console, found.advice)
+            say(console, found.advice)
     if change is None:
-        _say(console, f"next: {_next(found, scored[cost], again, out)}")
-    _say(console, f"wrote {', '.join(str(out / name) for name in names)}")
-
-
-@dataclass(frozen=True)
-class Driver:
-    """What drove the robot: makes agents for any number of worlds, from a file that is read once."""
-
-    make: Callable[[int], Agent]
-    policy: OnnxPolicy | None
-    label: str
-    hash: str
-
-
-def _driver(name: str, robot: Robot, seed: int) -> Driver:
-    one = make_agent(name, robot, 1, seed=seed)
-    if isinstance(one, PolicyAgent):
-        policy = one.policy
-        return Driver(lambda n: PolicyAgent(policy, robot, n), policy, one.label, one.hash)
-    return Driver(lambda n: make_agent(name, robot, n, seed=seed), None, one.label, one.hash)
-
-
-def _named_policy(log: RobotLog, robot: Robot, path: Path) -> str:
-    """The policy that the log names, where it is at hand."""
-    known = (*(file.stem for file in sorted((robot.path.parent / "policies").glob("*.onnx"))), *BUILT_IN)
-    named = log.metadata.get("policy")
-    if named in known:
-        return str(named)
-    said = (
-        f"{path} names the policy {named!r}, which does not ship with {robot.name}" if isinstance(named, str) else f"{path} names no policy"
-    )
-    raise GapError(f"{said}; give the one that drove the robot with --policy, as the path of an .onnx file or one of {', '.join(known)}")
-
-
-def _facts(command: str, path: Path, log: RobotLog, robot: Robot, driver: Driver, runs: int) -> dict[str, Any]:
-    """Where the figures come from."""
-    return {
-        "command": command,
-        "log": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "metadata": log.metadata},
-        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract.hash},
-        "policy": {"name": driver.label, "hash": driver.hash}, "runs": runs, "physics_hz": robot.physics_hz,
-        "versions": {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__},
-    }  # fmt: skip
-
-
-def _refuse_ill(checked: Checked, log: Path, robot: str) -> None:
-    """Refuse what the doctor calls unusable; how much time a gap needs is the schedule's to say, since a fit needs more."""
-    for finding in checked.findings:
-        if finding.severity == "error" and finding.code != TOO_SHORT:
-            raise GapError(
-                f"{log} cannot be used: {finding.title}; `surefoot doctor {shlex.join([str(log), '--robot', robot])}` shows why, and what to do"
-            )
+        say(console, f"next: {_next(found, scored[cost], again, out)}")
+    say(console, f"wrote {', '.join(str(out / name) for name in names)}")
 
 
 def _summary(console: Console, measured: Measured, chosen: Score, title: str) -> None:
@@ -258,27 +199,6 @@ def _warnings(log: RobotLog, driver: Driver, checked: Checked, measured: Measure
     return found
 
 
-def _changed(adaptation: str, robot: Robot) -> Static:
-    """The simulator of a virtual robot's file, without what only its recordings have."""
-    twin = load_twin(adaptation)
-    if twin.robot.hash != robot.hash:
-        raise GapError(f"{adaptation} is of {twin.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
-    return Static(robot, (), dict(twin.parameters))
-
-
-def _simulator(found: "Diagnosis", robot: str, log: Path) -> str:
-    """The simulator that explains the robot best, as the file of a virtual robot."""
-    place = robot if robot in {folder.name for folder in shipped_robots()} else str(Path(robot).expanduser().resolve())
-    head = f"# What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with --twin.\n"
-    settings = {name: _one(value) for name, value in found.settings.items()}
-    return head + yaml.safe_dump({"robot": place, **settings}, sort_keys=False, default_flow_style=None, width=140)
-
-
-def _one(value: Any) -> Any:
-    """One number for a list of equal ones."""
-    return value[0] if isinstance(value, list) and value and all(item == value[0] for item in value) else value
-
-
 def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> str:
     if found is not None:
         return found.next_command
@@ -292,7 +212,3 @@ def _command(log: Path, robot: str, policy: str, adaptation: str | None, cost: s
     words += ["--settle-s", f"{settle_s:g}"] if settle_s != SETTLE_S else []
     words += ["--seed", str(seed)] if seed else []
     return shlex.join(words)
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -34,6 +34,9 @@ VERBS = {
     "log plot": Verb("surefoot.cli.log_plot", "plot", "write a page to look at a log: traces, distributions, commands"),
     "doctor": Verb("surefoot.cli.doctor", "doctor", "find what is wrong with a log, why it matters and how to fix it"),
     "gap": Verb("surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why"),
+    "fit": Verb("surefoot.cli.fit", "fit", "find the parameters with which the simulator moves as the robot did, with intervals"),
+    "adapt show": Verb("surefoot.cli.adapt", "show", "print what a fit changed: was, is, interval, flag"),
+    "adapt export": Verb("surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, mjlab, Isaac Lab or training"),
 }
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from surefoot.adapt import Static, make_knobs, read_priors
 from surefoot.fit.linear import design_around, gauss_newton_step, slopes
+from surefoot.fit.metric import CURVATURE
 from surefoot.fit.problem import Answer, Problem
-from surefoot.fit.quantile import residual_scatter, residual_weight
 from surefoot.gap.measure import Measured
 from surefoot.gap.schedule import Schedule
 from surefoot.logs import RobotLog
@@ -155,7 +155,7 @@ class _Trial:
         """The cost at the start, and where each suspect ends."""
         runs = [self._evaluate(np.clip(np.zeros((1, len(self.low))), self.low, self.high)) for _ in range(NOISE_RUNS)]
         noise = np.array([run.residuals[0] for run in runs])
-        self._scatter = residual_scatter(noise)
+        self._scatter = _scatter(noise)
         start = _Point(
             np.clip(np.zeros(len(self.low)), self.low, self.high), noise.mean(axis=0), float(np.mean([run.cost[0] for run in runs]))
         )
@@ -211,13 +211,25 @@ class _Trial:
 
     def _solve(self, jacobian: np.ndarray, point: _Point, columns: np.ndarray) -> np.ndarray:
         """The step that explains the residual best with some knobs alone."""
-        weight = residual_weight(self._scatter, point.residual)
+        weight = _weight(self._scatter, point.residual)
         low, high = np.maximum(self.low - point.at, -LONGEST)[columns], np.minimum(self.high - point.at, LONGEST)[columns]
         step = np.zeros(len(point.at))
-        step[columns] = gauss_newton_step(
-            jacobian[:, columns] * weight[:, None], point.residual * weight, low, high, PULL, np.zeros(len(columns))
-        )
+        steep, residual = jacobian[:, columns] * weight[:, None], point.residual * weight
+        normal = steep.T @ steep + PULL**2 * len(residual) * np.eye(len(columns))
+        step[columns] = gauss_newton_step(normal, steep.T @ residual, low, high)
         return step
+
+
+def _scatter(runs: np.ndarray) -> np.ndarray:
+    """Standard deviation of each residual over a few runs (runs, m), smoothed, since few runs say little of each."""
+    scatter = runs.std(axis=0, ddof=1)
+    smooth = np.convolve(np.pad(scatter, 3, mode="edge"), np.ones(7) / 7, mode="valid")
+    return np.maximum(smooth, 0.2 * float(np.median(smooth)) + 1e-6)
+
+
+def _weight(scatter: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """One over what a residual may be off by, (m,): its own scatter, and the curvature that a linear model cannot follow."""
+    return 1.0 / np.sqrt(np.square(scatter) + np.square(CURVATURE * residual).mean())
 
 
 def _spring_rest(robot: Robot) -> dict[str, Any]:

@@ -16,8 +16,9 @@ def two_level_design(knobs: int) -> np.ndarray:
     return np.vstack([rows, -np.ones(q)])[:, :knobs]
 
 
-def design_around(at: np.ndarray, low: np.ndarray, high: np.ndarray, reach: float) -> np.ndarray:
+def design_around(at: np.ndarray, low: np.ndarray, high: np.ndarray, reach: float | np.ndarray) -> np.ndarray:
     """A two-level design (runs, knobs) around a point, moved inwards where it would leave the bounds."""
+    reach = np.minimum(reach, 0.5 * (high - low))
     return np.clip(at, low + reach, high - reach) + reach * two_level_design(len(at))
 
 
@@ -27,17 +28,10 @@ def slopes(candidates: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(moved, residuals, rcond=None)[0][1:].T
 
 
-def gauss_newton_step(
-    jacobian: np.ndarray, residual: np.ndarray, low: np.ndarray, high: np.ndarray, pull: float, towards: np.ndarray
-) -> np.ndarray:
-    """The step between `low` and `high` that makes weighted residuals smallest.
-
-    A weak pull towards a step keeps what the residuals say nothing about where it should be; it grows with their number, as
-    their own say does.
-    """
-    strength = pull * np.sqrt(len(residual))
-    a = np.vstack([jacobian, strength * np.eye(jacobian.shape[1])])
-    return bounded_least_squares(a, np.concatenate([-residual, strength * towards]), low, high)
+def gauss_newton_step(normal: np.ndarray, gradient: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The step between `low` and `high` that makes x' normal x / 2 + gradient' x smallest."""
+    root = np.linalg.cholesky(normal).T
+    return bounded_least_squares(root, np.linalg.solve(root.T, -gradient), low, high)
 
 
 def bounded_least_squares(a: np.ndarray, b: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -1,27 +1,29 @@
-"""A fitting problem: candidates in, quantile residuals, costs and falls out.
+"""A fitting problem: candidates in, residuals, costs and falls out.
 
 Everything that a search asks for goes through `Problem.evaluate`, so that evaluations and simulated seconds are counted in
 one place, and a cluster could stand behind the same call.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from surefoot.adapt import Static
-from surefoot.gap.channels import BASE, MECHANICAL, PUBLISHED, Kind
-from surefoot.gap.costs import Cost, Quantiles, Wasserstein
+from surefoot.gap.channels import BASE, MECHANICAL, PUBLISHED, Channel, Kind
+from surefoot.gap.costs import Quantiles, Wasserstein, make_cost
 from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.distance import sort_channels
 from surefoot.gap.measure import robot_side
 from surefoot.gap.schedule import Schedule, kinds_in
-from surefoot.gap.simulate import Simulator
+from surefoot.gap.simulate import Simulated, Simulator
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 
 FIT_KINDS: tuple[Kind, ...] = (*PUBLISHED, *MECHANICAL, *BASE)
-BLOCKS = 20
+BLOCKS = 20  # of probability, in each channel
 
 
 @dataclass
@@ -30,6 +32,8 @@ class Effort:
 
     evaluations: int = 0  # candidates, whatever the number of pieces
     simulated_s: float = 0.0
+    wall_s: float = 0.0
+    stepping_s: float = 0.0  # of that, in the simulator with the policy in the loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +41,12 @@ class Answer:
     """What the problem says about n candidates."""
 
     residuals: np.ndarray  # (n, m) simulator minus robot, in units of the robot's spread
-    cost: np.ndarray  # (n,) mean W1 over the published channels
+    cost: np.ndarray  # (n,) mean W1 over the published channels, or another cost
     fallen: np.ndarray  # (n,) share of the pieces
+    influence: np.ndarray | None = None  # (pieces, m) how each piece pulls the residuals of the first candidate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Problem:
     """A log, a robot, a policy, and a family of changes."""
 
@@ -53,23 +58,53 @@ class Problem:
     threads: int = 0
     physics_hz: float | None = None
     kinds: tuple[Kind, ...] = FIT_KINDS
+    cost: str = "wasserstein"
     effort: Effort = field(default_factory=Effort)
 
-    def side(self, schedule: Schedule) -> RobotSide:
-        """The robot's samples of a schedule, in the units of the whole log."""
-        kinds = kinds_in(self.log, self.kinds)
-        whole = robot_side(self.log, self.schedule, self.robot, kinds)
-        part = robot_side(self.log, schedule, self.robot, kinds)
-        return RobotSide(part.samples, part.piece, part.channels, whole.spread)
+    def __post_init__(self) -> None:
+        """Take the robot's samples once."""
+        self.kinds = kinds_in(self.log, self.kinds)
+        self._whole = robot_side(self.log, self.schedule, self.robot, self.kinds)
 
-    def evaluate(self, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None, other: Cost | None = None) -> Answer:
-        """Simulate candidates (n, n_knobs) on all pieces, or on some."""
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """Of the residuals: `BLOCKS` of them for each channel."""
+        return self._whole.channels
+
+    def side(self, pieces: np.ndarray | None) -> RobotSide:
+        """The robot's samples of some pieces, in the units of the whole log."""
+        if pieces is None:
+            return self._whole
+        rows = np.isin(self._whole.piece, pieces)
+        renumbered = np.searchsorted(pieces, self._whole.piece[rows])
+        return RobotSide(self._whole.samples[rows], renumbered, self._whole.channels, self._whole.spread)
+
+    def evaluate(self, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None, *, influence: bool = False) -> Answer:
+        """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order."""
+        started = time.perf_counter()
         schedule = self.schedule if pieces is None else self.schedule.pick(pieces)
-        side = self.side(schedule)
-        simulator = Simulator(self.robot, self.make_agent, schedule, kinds_in(self.log, self.kinds), self.threads, self.physics_hz)
+        simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
         run = simulator.run(self.family, candidates, seed)
+        stepped = time.perf_counter()
+        side = self.side(pieces)
+        quantiles, published = Quantiles(side, BLOCKS), Wasserstein(side)
+        counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
+        sorted_rows = [sort_channels(one) for one in run.samples]
+        cost = (
+            np.array([published.distance(rows)[counted].mean() for rows in sorted_rows])
+            if self.cost == "wasserstein"
+            else make_cost(self.cost, _some(side, counted))(Simulated(run.samples[..., counted], run.piece, run.fallen))
+        )
+        residuals = np.stack([quantiles.residual(rows) for rows in sorted_rows])
+        answer = Answer(residuals, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
         self.effort.evaluations += len(candidates)
         self.effort.simulated_s += len(candidates) * schedule.seconds
-        published = np.array([channel.kind in PUBLISHED for channel in side.channels])
-        cost = Wasserstein(side).per_channel(run)[:, published].mean(axis=1) if other is None else other(run)
-        return Answer(Quantiles(side, BLOCKS).residuals(run), cost, run.fallen)
+        self.effort.stepping_s += stepped - started
+        self.effort.wall_s += time.perf_counter() - started
+        return answer
+
+
+def _some(side: RobotSide, channels: np.ndarray) -> RobotSide:
+    """The robot's side with some of the channels."""
+    kept = tuple(channel for channel, keep in zip(side.channels, channels, strict=True) if keep)
+    return RobotSide(side.samples[:, channels], side.piece, kept, side.spread[channels])

@@ -1,9 +1,10 @@
 """Quantile Gauss-Newton: the squared 2-Wasserstein distance is a sum of squares, so a Jacobian of the quantiles finds its minimum.
 
-Each iteration asks twice. First a design around the present point, on a part of the pieces: all candidates meet the same
-noise, so the Jacobian of the residuals comes out clean, and it is averaged with the earlier ones. Then a few step lengths
-along the Gauss-Newton step, on all pieces, with noise that is new in every iteration, so that no single draw of it is
-fitted. Residuals are weighed by their own scatter. The answer is the mean of the late points.
+Each iteration asks twice. First a design around the present point: all candidates meet the same noise, so what differs
+between them is what was changed. The Jacobian is the mean of all designs, each counted by how near it was taken. Then a few
+step lengths along the Gauss-Newton step, with noise that is new in every iteration, so that no single draw of it is fitted.
+Few pieces are simulated at first and more when they no longer tell the way. When the steps are no longer than what chance
+moves them by, the search polishes: several runs at one point, and one last step from their mean.
 """
 
 from dataclasses import dataclass, field
@@ -11,21 +12,25 @@ from typing import Literal
 
 import numpy as np
 
-from surefoot.fit.linear import design_around, gauss_newton_step, slopes
+from surefoot.fit.intervals import Uncertainty, uncertainty
+from surefoot.fit.linear import design_around, gauss_newton_step
+from surefoot.fit.metric import Metric, make_metric
+from surefoot.fit.slopes import Design, Slopes, slopes_at
 
 LENGTHS = (0.0, 0.5, 1.0, 1.6)  # of the Gauss-Newton step; 0 is where we are, under the new noise
-CURVATURE = 0.3  # of the residuals' size: how far off a linear model is expected to be
 FALL_COST = 1.0  # in units of the cost, for a candidate that falls in all pieces
+REACHES = (0.15, 0.8)  # least and most reach of a knob in a design, in turns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ask:
     """Candidates to evaluate."""
 
-    kind: Literal["noise", "design", "steps"]
+    kind: Literal["look", "design", "steps", "polish", "population"]
     candidates: np.ndarray  # (n, n_knobs)
     seed: int
-    part: bool  # on a part of the pieces
+    share: float = 1.0  # of the pieces
+    influence: bool = False  # of the first candidate
 
 
 @dataclass(frozen=True)
@@ -33,102 +38,173 @@ class QuantileSettings:
     """How the search behaves."""
 
     reach: float = 0.5  # of the design, in turns of a knob
-    keep: float = 0.5  # of the old Jacobian in the running average
-    longest: float = 2.0  # turns that a knob may move in one iteration
+    longest: float = 2.5  # turns that a knob may move in one iteration
     prior: float = 0.03  # pull towards the start, in units of the residuals' scatter per turn: what the log cannot tell stays where it was
-    noise_runs: int = 4
+    levels: tuple[tuple[float, float], ...] = ((0.15, 0.4), (0.3, 1.0), (0.4, 1.0))  # share of the pieces in designs and in steps
+    improve: float = 0.7  # an iteration that leaves more than this of the objective asks for the next level
+    settled: float = 1.0  # standard errors, root mean square over the knobs: a shorter step is chance
+    polish_runs: int = 6
+    polish_rounds: int = 2
+    most_iterations: int = 16
 
 
-@dataclass
+@dataclass(eq=False)
 class QuantileSearch:
     """State of a search over knobs within bounds (low, high), in turns."""
 
     low: np.ndarray
     high: np.ndarray
+    kinds: np.ndarray  # (n_channels,) of the residuals' channels
     seed: int = 0
     settings: QuantileSettings = field(default_factory=QuantileSettings)
+    start: np.ndarray | None = None  # turns; None: all knobs at their start
     iteration: int = 0
+    level: int = 0
     path: list[np.ndarray] = field(default_factory=list)  # points after each iteration
-    objective: list[float] = field(default_factory=list)  # mean weighted square there
+    objective: list[float] = field(default_factory=list)  # mean square of the whitened residuals there
     costs: list[float] = field(default_factory=list)
-    jacobian: np.ndarray | None = None  # (m, n_knobs) of the residuals
-    scatter: np.ndarray | None = None  # (m,) of each residual from run to run
-    residual: np.ndarray | None = None  # (m,) at the present point, on all pieces
-    _noise: list[np.ndarray] = field(default_factory=list)
-    _fresh_jacobian: bool = False
+    done: str | None = None  # why it ended
+    metric: Metric | None = None
+    residual: np.ndarray | None = None  # (m,) at the present point
+    influence: np.ndarray | None = None  # (pieces, m) near the present point
+    _designs: list[Design] = field(default_factory=list)
+    _fresh: bool = False  # the present point has a design
+    _polished: list[tuple[np.ndarray, float]] = field(default_factory=list)  # residuals and costs at the point that is polished
+    _rounds: int = 0  # of polishing; 0 while the search walks
+    _levels: list[int] = field(default_factory=list)  # of the iterations so far
 
     @property
     def at(self) -> np.ndarray:
         """The present point."""
-        return self.path[-1] if self.path else np.clip(np.zeros(len(self.low)), self.low, self.high)
+        if self.path:
+            return self.path[-1]
+        return np.clip(np.zeros(len(self.low)) if self.start is None else self.start, self.low, self.high)
 
     @property
-    def weight(self) -> np.ndarray:
+    def slopes(self) -> Slopes:
         """Of the residuals, at the present point."""
-        assert self.scatter is not None
+        assert self.metric is not None
+        return slopes_at(self._designs, self.at, self.metric)
+
+    @property
+    def pull(self) -> float:
+        """Towards the start, in units of steepness: it grows with the number of residuals, as their own say does."""
         assert self.residual is not None
-        return residual_weight(self.scatter, self.residual)
+        return self.settings.prior * float(np.sqrt(len(self.residual)))
+
+    @property
+    def polishing(self) -> bool:
+        """Whether the search has settled."""
+        return self._rounds > 0
+
+    @property
+    def designed(self) -> bool:
+        """Whether the slopes at the present point are known."""
+        return self._fresh
+
+    def remaining(self, spent_s: float) -> float:
+        """About how long it will still take, s, from what was spent so far: iterations with many pieces take longer."""
+        weight = np.array([designs * len(self.low) + steps * len(LENGTHS) for designs, steps in self.settings.levels])
+        polish = self.settings.levels[-1][0] * len(self.low) + self.settings.polish_runs
+        done = sum(weight[min(level, len(weight) - 1)] for level in self._levels) + polish * max(self._rounds - 1, 0)
+        ahead = weight[self.level :].sum() if not self.polishing else 0.0
+        left = ahead + polish * (self.settings.polish_rounds - max(self._rounds - 1, 0))
+        return float(spent_s * left / done) if done > 0 else float("nan")
 
     def ask(self) -> Ask:
         """What to evaluate next."""
-        base = 100_003 * self.seed + 1_000 * self.iteration
-        if self.scatter is None:
-            return Ask("noise", self.at[None], base + 10 + len(self._noise), part=False)
-        if not self._fresh_jacobian:
-            return Ask("design", self._design(), base + 1, part=True)
-        candidates = np.clip(self.at + np.array(LENGTHS)[:, None] * self._step(), self.low, self.high)
-        return Ask("steps", candidates, base + 2, part=False)
+        seed = int(np.random.SeedSequence([self.seed, self.iteration, self._rounds, len(self._polished)]).generate_state(1)[0])
+        designs, steps = self.settings.levels[self.level]
+        if self.metric is None:
+            return Ask("look", self.at[None], seed, steps, influence=True)
+        if not self._fresh:
+            return Ask("design", self._design(), seed, designs)
+        if self.polishing:
+            return Ask("polish", self.at[None], seed, influence=not self._polished)
+        candidates = np.clip(self.at + np.array(LENGTHS)[:, None] * self.step(), self.low, self.high)
+        return Ask("steps", candidates, seed, steps, influence=True)
 
-    def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray) -> None:
+    def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None) -> None:
         """Take in what `ask` asked for."""
-        if ask.kind == "noise":
-            self._noise.append(residuals[0])
-            if len(self._noise) == self.settings.noise_runs:
-                self.scatter, self.residual = residual_scatter(np.array(self._noise)), np.mean(self._noise, axis=0)
+        if influence is not None:
+            self.influence = influence
+            self.metric = make_metric(influence, residuals[0], self.kinds)
+        if ask.kind == "look":
+            self.residual = residuals[0]
         elif ask.kind == "design":
-            self._learn_jacobian(ask.candidates, residuals)
+            self._designs.append(Design.of(ask.candidates, residuals))
+            self._fresh = True
+        elif ask.kind == "steps":
+            self._walk(ask, residuals, cost, fallen)
         else:
-            objective = np.square(residuals * self.weight).mean(axis=1)
-            best = int(np.argmin(objective * (1 + FALL_COST * fallen)))
-            self.path.append(ask.candidates[best])
-            self.objective.append(float(objective[best]))
-            self.costs.append(float(cost[best]))
-            self.residual, self._fresh_jacobian = residuals[best], False
-            self.iteration += 1
+            self._polish(residuals[0], cost[0])
+
+    def step(self) -> np.ndarray:
+        """The Gauss-Newton step within the bounds and the longest move, pulled a little towards the start."""
+        assert self.residual is not None
+        assert self.metric is not None
+        found, longest = self.slopes, self.settings.longest
+        low, high = np.maximum(self.low - self.at, -longest), np.minimum(self.high - self.at, longest)
+        normal = found.normal(np.ones(len(low), dtype=bool)) + self.pull**2 * np.eye(len(low))
+        gradient = found.white.T @ self.metric(self.residual) + self.pull**2 * self.at
+        return gauss_newton_step(normal, gradient, low, high)
+
+    def uncertainty(self) -> Uncertainty:
+        """Of the present point."""
+        assert self.metric is not None
+        assert self.influence is not None
+        return uncertainty(self.metric, self.slopes, self.pull, (self.at > self.low) & (self.at < self.high), self.influence)
+
+    def _walk(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray) -> None:
+        assert self.metric is not None
+        objective = np.square(self.metric(residuals.T)).mean(axis=0)
+        best = int(np.argmin(objective * (1 + FALL_COST * fallen)))
+        self.path.append(ask.candidates[best])
+        self.objective.append(float(objective[best]))
+        self.costs.append(float(cost[best]))
+        self.residual, self._fresh = residuals[best], False
+        self._levels.append(self.level)
+        self.iteration += 1
+        if objective[best] < self.settings.improve * objective[0]:
+            return
+        if self.level + 1 < len(self.settings.levels):
+            self.level += 1
+        elif self._settled():
+            self._rounds = 1
+
+    def _settled(self) -> bool:
+        """Whether the next step would be no longer than what chance alone moves the answer by."""
+        if self.iteration >= self.settings.most_iterations:
+            return True
+        error = np.maximum(self.uncertainty().error, 1e-3)
+        return float(np.sqrt(np.mean(np.square(self.step() / error)))) < self.settings.settled
+
+    def _polish(self, residual: np.ndarray, cost: float) -> None:
+        """A step from the mean of several runs."""
+        assert self.metric is not None
+        self._polished.append((residual, float(cost)))
+        if len(self._polished) < self.settings.polish_runs:
+            return
+        self.residual = np.mean([residual for residual, _ in self._polished], axis=0)
+        self.path.append(self.at + self.step())
+        self.costs.append(float(np.mean([cost for _, cost in self._polished])))
+        self.objective.append(float(np.square(self.metric(self.residual)).mean()))
+        self.iteration += 1
+        self._polished, self._rounds, self._fresh = [], self._rounds + 1, False
+        if self._rounds > self.settings.polish_rounds:
+            self.done = "settled"
 
     def _design(self) -> np.ndarray:
-        """A design around the present point, with other combinations of the knobs in every iteration."""
+        """A design around the present point, with other combinations of the knobs in every iteration.
+
+        Knobs that do much move little, so that their curvature does not hide what the others do.
+        """
         turned = np.random.default_rng([self.seed, self.iteration, 41]).choice([-1.0, 1.0], len(self.low))
-        made = design_around(self.at * turned, *np.sort([self.low * turned, self.high * turned], axis=0), self.settings.reach)
-        return made * turned
+        low, high = np.sort([self.low * turned, self.high * turned], axis=0)
+        return design_around(self.at * turned, low, high, self._reach()) * turned
 
-    def _learn_jacobian(self, candidates: np.ndarray, residuals: np.ndarray) -> None:
-        fresh, keep = slopes(candidates, residuals), self.settings.keep
-        self.jacobian = fresh if self.jacobian is None else keep * self.jacobian + (1 - keep) * fresh
-        self._fresh_jacobian = True
-
-    def _step(self) -> np.ndarray:
-        """The Gauss-Newton step within the bounds and the longest move, pulled a little towards the start."""
-        assert self.jacobian is not None
-        assert self.residual is not None
-        longest = self.settings.longest
-        low, high = np.maximum(self.low - self.at, -longest), np.minimum(self.high - self.at, longest)
-        return gauss_newton_step(
-            self.jacobian * self.weight[:, None], self.residual * self.weight, low, high, self.settings.prior, -self.at
-        )
-
-
-def residual_scatter(runs: np.ndarray) -> np.ndarray:
-    """Standard deviation of each residual over a few runs (runs, m), smoothed, since few runs say little of each."""
-    scatter = runs.std(axis=0, ddof=1)
-    smooth = np.convolve(np.pad(scatter, 3, mode="edge"), np.ones(7) / 7, mode="valid")
-    return np.maximum(smooth, 0.2 * float(np.median(smooth)) + 1e-6)
-
-
-def residual_weight(scatter: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """One over what a residual may be off by, (m,): its own scatter, and the curvature that a linear model cannot follow.
-
-    Curvature grows with the residuals, so far from the goal all count alike, and near it the quiet ones count more.
-    """
-    curved = CURVATURE * float(np.sqrt(np.square(residual).mean()))
-    return 1.0 / np.sqrt(np.square(scatter) + curved**2)
+    def _reach(self) -> np.ndarray:
+        if not self._designs:
+            return np.full(len(self.low), self.settings.reach)
+        length = np.linalg.norm(self.slopes.white, axis=0)
+        return np.clip(self.settings.reach * np.median(length) / np.maximum(length, 1e-9), *REACHES)

@@ -54,9 +54,13 @@ class Wasserstein:
     def __init__(self, robot: Robot):
         self._rows, self._spread = sort_channels(robot.samples), robot.spread
 
+    def distance(self, rows: np.ndarray) -> np.ndarray:
+        """Distances (n_channels,) of the simulator's sorted samples (n_channels, n_samples)."""
+        return w1_sorted(rows, self._rows) / self._spread
+
     def per_channel(self, simulated: Simulated) -> np.ndarray:
         """Distances (n, n_channels)."""
-        return np.stack([w1_sorted(sort_channels(one), self._rows) for one in simulated.samples]) / self._spread
+        return np.stack([self.distance(sort_channels(one)) for one in simulated.samples])
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Mean over the channels."""
@@ -71,16 +75,40 @@ class Quantiles:
     """
 
     def __init__(self, robot: Robot, blocks: int = BLOCKS):
-        self.blocks, self._spread = blocks, robot.spread
-        self._robot = self.features(robot.samples)
+        self.blocks, self._spread, self._piece, self._samples = blocks, robot.spread, robot.piece, robot.samples
+        self._robot = self.features(sort_channels(robot.samples))
 
-    def features(self, samples: np.ndarray) -> np.ndarray:
-        """Block means (n_channels × blocks,) of samples (n_samples, n_channels)."""
-        return (quantile_means(sort_channels(samples), self.blocks) / self._spread[:, None]).ravel()
+    def features(self, rows: np.ndarray) -> np.ndarray:
+        """Block means (n_channels × blocks,) of sorted samples (n_channels, n_samples)."""
+        return (quantile_means(rows, self.blocks) / self._spread[:, None]).ravel()
+
+    def residual(self, rows: np.ndarray) -> np.ndarray:
+        """Simulator minus robot, (n_channels × blocks,), of the simulator's sorted samples (n_channels, n_samples)."""
+        return self.features(rows) - self._robot
 
     def residuals(self, simulated: Simulated) -> np.ndarray:
         """Simulator minus robot, (n, n_channels × blocks)."""
-        return np.stack([self.features(one) for one in simulated.samples]) - self._robot
+        return np.stack([self.residual(sort_channels(one)) for one in simulated.samples])
+
+    def influence(self, samples: np.ndarray) -> np.ndarray:
+        """How much each piece pulls the residuals of one candidate, (pieces, n_channels × blocks); the pieces add up to zero.
+
+        The squares, summed over the pieces, are the variance of each residual from episode to episode, of robot and
+        simulator together: what drawing the episodes anew many times would give, without drawing.
+        """
+        return self._pulls(samples) - self._pulls(self._samples)
+
+    def _pulls(self, samples: np.ndarray) -> np.ndarray:
+        """Of the block means. The derivative of a block's mean by the weight of one sample is the sample, clipped to the block."""
+        rows = sort_channels(samples)
+        edges = rows[:, np.linspace(0, rows.shape[1] - 1, self.blocks + 1).round().astype(int)]
+        first = np.flatnonzero(np.diff(self._piece, prepend=-1))
+        pulls = np.empty((len(first), len(rows), self.blocks))
+        for block in range(self.blocks):
+            inside = np.clip(samples, edges[:, block], edges[:, block + 1])
+            pulls[:, :, block] = np.add.reduceat(inside - inside.mean(axis=0), first, axis=0)
+        pulls *= self.blocks / (len(samples) * self._spread[:, None])
+        return pulls.reshape(len(first), -1)
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """W2, as the root of the mean square."""

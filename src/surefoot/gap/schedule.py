@@ -35,6 +35,7 @@ class Schedule:
     rows: tuple[slice, ...]  # of the log, one for each piece
     episode: np.ndarray  # (n,) of the log
     dt_s: float
+    replay: np.ndarray | None = None  # (n, t, n_joints) recorded actions, played again on a robot that hangs; None: a policy walks
 
     @property
     def n(self) -> int:
@@ -50,17 +51,23 @@ class Schedule:
         """Some of the pieces."""
         return Schedule(
             self.command[pieces], self.start_rad[pieces], self.counted[pieces], tuple(self.rows[i] for i in pieces),
-            self.episode[pieces], self.dt_s,
+            self.episode[pieces], self.dt_s, None if self.replay is None else self.replay[pieces],
         )  # fmt: skip
 
 
-def schedule_of(log: RobotLog, robot: Robot, usable: np.ndarray | None = None, settle_s: float = SETTLE_S) -> Schedule:
-    """Cut a log into pieces; refuses what cannot be compared, with the way out."""
+def schedule_of(
+    log: RobotLog, robot: Robot, usable: np.ndarray | None = None, settle_s: float = SETTLE_S, *, replay: bool = False
+) -> Schedule:
+    """Cut a log into pieces; refuses what cannot be compared, with the way out.
+
+    With `replay` the recorded actions are played again instead of running a policy: for legs in the air on a stand, where
+    there is no loop to close, and no command.
+    """
     contract = robot.contract
     usable = np.ones(len(log.time_s), dtype=bool) if usable is None else usable
     if not 0 <= settle_s <= LONGEST_SETTLE_S:
         raise GapError(f"settle_s is {settle_s:g}; it must be a time from 0 to {LONGEST_SETTLE_S:g} s")
-    _refuse(log, contract, usable)
+    _refuse(log, contract, usable, replay)
     dt_s = contract.control_dt_s
     settle = round(settle_s * contract.control_hz)
     shortest = settle + max(round(SHORTEST_S * contract.control_hz), 2)
@@ -80,13 +87,17 @@ def schedule_of(log: RobotLog, robot: Robot, usable: np.ndarray | None = None, s
         raise GapError(f"{compared_s:.1f} s of the log can be compared, after settling; at least {LEAST_S:g} s are needed: {GOOD_LOG}")
     longest = max(rows.stop - rows.start for rows in found)
     command, counted = np.zeros((len(found), longest, 3)), np.zeros((len(found), longest), dtype=bool)
+    played = np.zeros((len(found), longest, contract.n_joints)) if replay else None
     for i, rows in enumerate(found):
         size = rows.stop - rows.start
         command[i, :size] = log.command[rows]
         command[i, size:] = log.command[rows.stop - 1]
         counted[i, settling[i] : size] = True
+        if played is not None:
+            played[i, :size] = log.action[rows]
+            played[i, size:] = log.action[rows.stop - 1]
     start = np.clip(log.joint_position_rad[[rows.start for rows in found]], *np.array(contract.position_limit_rad).T)
-    return Schedule(command, start.astype(float), counted, tuple(found), log.episode[[rows.start for rows in found]], dt_s)
+    return Schedule(command, start.astype(float), counted, tuple(found), log.episode[[rows.start for rows in found]], dt_s, played)
 
 
 def robot_samples(log: RobotLog, schedule: Schedule, contract: Contract, kinds: tuple[Kind, ...]) -> list[np.ndarray]:
@@ -126,7 +137,7 @@ def finite_rows(log: RobotLog) -> np.ndarray:
     return found
 
 
-def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray) -> None:
+def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool) -> None:
     if set(log.joints) != set(contract.joints):
         said = log.metadata.get("robot")
         raise GapError(
@@ -139,9 +150,10 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray) -> None:
             "import it again with `surefoot log import --robot`"
         )
     assumed = log.metadata.get("assumed")
-    if isinstance(assumed, dict) and "command" in assumed and not np.any(log.command):
+    if not replay and isinstance(assumed, dict) and "command" in assumed and not np.any(log.command):
         raise GapError(
             "the log has no velocity commands, so the policy cannot be run as it was on the robot; record them, or give them in the import's --map"
+            " (legs in the air, with no policy at all, are fitted with `surefoot fit --policy replay`)"
         )
     if not np.isfinite(log.action).any() or not np.any(log.action):
         raise GapError("the log has no actions (all are zero); a gap is measured in the loop, and needs what the policy said: record them")

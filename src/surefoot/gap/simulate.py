@@ -14,6 +14,7 @@ from surefoot.errors import GapError
 from surefoot.gap.channels import Kind, columns
 from surefoot.gap.schedule import Schedule
 from surefoot.policy.agents import Agent
+from surefoot.policy.replay import ReplayAgent
 from surefoot.robot import Robot
 from surefoot.sim.rollout import Rollout, rollout
 from surefoot.sim.worlds import Worlds
@@ -77,10 +78,13 @@ class Simulator:
         schedule, n = self.schedule, len(candidates)
         worlds = Worlds(
             self.robot, n * schedule.n, threads=self.threads, seed=seed, noise_period=schedule.n, physics_hz=self.physics_hz,
-            torque_speed=change is not None and change.torque_speed,
+            torque_speed=change is not None and change.torque_speed, hang=schedule.replay is not None,
         )  # fmt: skip
         if change is not None:
             change.apply(worlds, candidates, schedule.n)
+        if schedule.replay is not None:  # nothing is random on a stand: the start is the recorded one
+            worlds.reset(joint_position_rad=np.tile(schedule.start_rad, (n, 1)))
+            return rollout(worlds, ReplayAgent(np.tile(schedule.replay, (n, 1, 1))), np.tile(schedule.command, (n, 1, 1)), tick, truth)
         rng = np.random.default_rng([seed, 17])
         start = schedule.start_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, schedule.start_rad.shape)
         start = np.clip(start, *np.array(self.robot.contract.position_limit_rad).T)

@@ -8,12 +8,27 @@ from surefoot.gap import Measured
 from surefoot.gap.channels import UNITS, Channel, Kind
 from surefoot.gap.distance import wasserstein
 from surefoot.logs.robot_log import RobotLog
-from surefoot.report.charts import PANEL, ROBOT, SIMULATOR, Cloud, Key, Sample, Series, distributions, line_chart, ridges, scatter
+from surefoot.report.charts import (
+    ADAPTED,
+    PANEL,
+    ROBOT,
+    SIMULATOR,
+    Cloud,
+    Key,
+    Sample,
+    Series,
+    distributions,
+    line_chart,
+    number,
+    ridges,
+    scatter,
+)
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 
 OUTERMOST, INNER = 150, 250  # points of the simulator's torque-speed cloud that are drawn
 SIDE_KEYS = (Key("robot", ROBOT), Key("simulator", SIMULATOR))
+CHANGE_KEYS = (Key("robot", ROBOT, "fill"), Key("simulator before", SIMULATOR), Key("simulator after", ADAPTED))
 
 
 def worst_distributions(measured: Measured, channels: Sequence[int]) -> list[str]:
@@ -22,6 +37,17 @@ def worst_distributions(measured: Measured, channels: Sequence[int]) -> list[str
     for i in channels:
         channel = measured.gap.channels[i]
         panels.append(distributions(_samples(measured, i, labelled=False), _unit(channel), title=channel.name))
+    return panels
+
+
+def changed_distributions(before: Measured, after: Measured, channels: Sequence[int]) -> list[str]:
+    """Robot, simulator before and simulator after over each other, one panel for each channel, with its two distances."""
+    panels = []
+    for i in channels:
+        channel = before.gap.channels[i]
+        samples = [*_samples(before, i, labelled=False), Sample("", _simulated(after, i), ADAPTED)]
+        fell = f"{number(before.gap.distance[i], 2)} → {number(after.gap.distance[i], 2)}"
+        panels.append(distributions(samples, _unit(channel), title=f"{channel.name}: {fell}"))
     return panels
 
 
@@ -97,9 +123,12 @@ def _few(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _samples(measured: Measured, i: int, labelled: bool = True) -> list[Sample]:
     """Both sides of a channel, the simulator's over all runs."""
-    simulated = np.concatenate([run.samples[0][:, i] for run in measured.runs])
     names = ("robot", "simulator") if labelled else ("", "")
-    return [Sample(names[0], measured.robot.samples[:, i], ROBOT), Sample(names[1], simulated, SIMULATOR)]
+    return [Sample(names[0], measured.robot.samples[:, i], ROBOT), Sample(names[1], _simulated(measured, i), SIMULATOR)]
+
+
+def _simulated(measured: Measured, i: int) -> np.ndarray:
+    return np.concatenate([run.samples[0][:, i] for run in measured.runs])
 
 
 def _unit(channel: Channel) -> str:

@@ -13,6 +13,8 @@ from surefoot.sim.floor import Floor, add_floor
 # Places of a DC motor's constants in actuator_gainprm, as MuJoCo's compiler lays them out.
 DC_RESISTANCE, DC_CONSTANT, DC_KP, DC_KD, DC_VOLTAGE = 0, 1, 4, 6, 7
 
+PINNED = 1e9  # kg and kg·m² on top of a hanging base's own: it sinks by micrometres, and no constraint has to hold it
+
 Index = np.ndarray | slice
 
 
@@ -44,11 +46,12 @@ class FootSensors:
     floor: int  # number of contacts of the floor with anything
 
 
-def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool, feet: bool = False) -> Scene:
+def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool, feet: bool = False, hang: bool = False) -> Scene:
     """Compile the robot on a floor with a PD motor on each policy joint.
 
     With `torque_speed` the motors are MuJoCo DC motors, whose voltage limit makes torque fall with speed;
     without, they are affine servos, which step a little faster. With `feet`, the feet get sensors.
+    With `hang`, the base stays where it is put, and the legs swing free.
     """
     spec = robot.spec()
     substeps = robot.substeps(physics_hz)
@@ -70,14 +73,29 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
     model = compile_spec(spec, robot.model_path)
     qpos, dof = joint_addresses(model, contract.joints)
     free = int(model.body(robot.base).jntadr[0])
+    base_dof = slice(int(model.jnt_dofadr[free]), int(model.jnt_dofadr[free]) + 6)
+    if hang:
+        _pin(model, base_dof)
     return Scene(
         model=model, substeps=substeps, joint_qpos=_compact(qpos), joint_dof=_compact(dof),
         base_qpos=slice(int(model.jnt_qposadr[free]), int(model.jnt_qposadr[free]) + 7),
-        base_dof=slice(int(model.jnt_dofadr[free]), int(model.jnt_dofadr[free]) + 6),
+        base_dof=base_dof,
         base_body=model.body(robot.base).id, floor_geom=model.geom(FLOOR_NAME).id,
         imu_rotation=_imu_rotation(robot, model), torque_speed=torque_speed,
         feet=_foot_sensors(robot, model) if feet else None, reach_m=_reach(robot, model),
     )  # fmt: skip
+
+
+def _pin(model: mujoco.MjModel, base_dof: slice) -> None:
+    """Give the base an inertia that nothing moves; unlike mass, armature has no weight.
+
+    MuJoCo's solver takes an improvement that is small beside the mean inertia for the end. The mean is now the base's, so
+    the tolerance shrinks by as much, or dry friction and joint limits would not be solved at all.
+    """
+    joints = np.delete(model.dof_M0, np.r_[base_dof]).mean()
+    model.dof_armature[base_dof] = PINNED
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    model.opt.tolerance *= joints / model.dof_M0.mean()
 
 
 def _dc_motor(motor: mujoco.MjsActuator, kp: float, kd: float) -> None:

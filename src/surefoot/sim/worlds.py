@@ -48,6 +48,7 @@ UNSTABLE = "the simulation became unstable (a force, a gain or a mass is out of 
 WARNINGS = tuple(name.removeprefix("mjWARN_") for name in mujoco.mjtWarning.__members__ if name != "mjNWARNING")
 MORE_MEMORY = ' (give the model more with <size memory="10M"/>)'
 KEPT_FAILURES = 10_000
+HANG_M = 10.0  # above standing height: out of reach of any leg
 TOO_FAST = 1e4  # rad/s or m/s: finite, but no robot
 CTRL, QFRC = int(mujoco.mjtState.mjSTATE_CTRL), int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
 NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
@@ -76,9 +77,13 @@ class Worlds(Truth):
         floor: Floor | None = None,
         torque_speed: bool = False,
         feet: bool = False,
+        hang: bool = False,
         noise_period: int | None = None,
     ):
-        """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet."""
+        """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet.
+
+        With `hang` the base is held fixed where a reset puts it, high above the floor unless a place is given.
+        """
         for what, count in (("the number of worlds", n), ("threads", threads), ("the seed", seed)):
             if not isinstance(count, (int, np.integer)) or isinstance(count, bool):
                 raise WorldsError(f"{what} is {count!r}; it must be a whole number")
@@ -95,7 +100,8 @@ class Worlds(Truth):
         silence_engine_log()
         self.robot = robot
         self.n = n
-        self.scene = build_scene(robot, floor or Flat(), physics_hz, torque_speed, feet)
+        self.scene = build_scene(robot, floor or Flat(), physics_hz, torque_speed, feet, hang)
+        self._height_m = robot.base_height_m + (HANG_M if hang else 0.0)
         self.model = self.scene.model
         self.physics_dt_s = float(self.model.opt.timestep)
         self.control_dt_s = robot.contract.control_dt_s
@@ -186,7 +192,7 @@ class Worlds(Truth):
         """
         rows = self._rows(ids)
         nj = self.robot.contract.n_joints
-        place = given("base_position_m", base_position_m, (len(rows), 3), (0.0, 0.0, self.robot.base_height_m))
+        place = given("base_position_m", base_position_m, (len(rows), 3), (0.0, 0.0, self._height_m))
         turn = given("base_quaternion", base_quaternion, (len(rows), 4), (1.0, 0.0, 0.0, 0.0))
         size = np.linalg.norm(turn, axis=1, keepdims=True)
         if not (size > 1e-6).all():
@@ -425,7 +431,7 @@ class Worlds(Truth):
         self.n_failures += len(rows)
         self.failures += [Failure(int(world), float(self._sensors.time_s[world]), reason) for world in rows]
         del self.failures[:-KEPT_FAILURES]
-        start = self._on_ground(np.array([[0.0, 0.0, self.robot.base_height_m]]), np.array([[1.0, 0.0, 0.0, 0.0]]))
+        start = self._on_ground(np.array([[0.0, 0.0, self._height_m]]), np.array([[1.0, 0.0, 0.0, 0.0]]))
         joints = np.tile(self.robot.contract.pose_rad, (len(rows), 1))
         self._restart(rows, joints, np.zeros_like(joints), start, np.zeros((len(rows), 6)))
         self.alive[rows] = False

@@ -13,6 +13,7 @@ from surefoot.report.charts.svg import LINE_PX, WIDE, escape, fit, hatch, no_dat
 STRONGEST_PAIRS = 12
 STRONGEST = 0.85  # opacity of the largest value: the figure in the cell stays readable on it
 CELL_PX = 96
+NAME_PX = 200  # of the longest name under a column
 
 
 def heat_map(
@@ -102,9 +103,9 @@ def correlation_matrix(values: ArrayLike, names: Sequence[str], *, title: str = 
         y += cell
     for j in range(n):  # below, where the triangle leaves no room for a misreading
         x = left + (j + 0.5) * cell
-        name = fit(names[j], 150)
+        name = fit(names[j], NAME_PX)
         parts.append(f'<text x="{px(x)}" y="{px(y + 8)}" transform="rotate(-50 {px(x)} {px(y + 8)})" class="e">{escape(name)}</text>')
-    below = 0.77 * max(width_px(fit(name, 150)) for name in names[:n]) + 16
+    below = 0.77 * max(width_px(fit(name, NAME_PX)) for name in names[:n]) + 16
     lower = np.abs(np.where(np.isfinite(matrix), matrix, 0.0)) * np.tri(len(names), k=-1)
     i, j = divmod(int(lower.argmax()), len(names))
     told = f"Correlations of {len(names)} parameters; strongest {number(matrix[i, j], 2)} between {names[i]} and {names[j]}"

@@ -41,6 +41,7 @@ class Interval:
     reference: float | None = None  # nominal or true value
     at_bound: bool = False
     identifiable: bool = True
+    flag: str = ""  # the words at the right, instead of those that the two above give
 
 
 def intervals(
@@ -50,41 +51,67 @@ def intervals(
     title: str = "",
     reference_label: str = "reference",
     from_zero: bool = False,
+    x_range: tuple[float, float] | None = None,
+    legend: bool = True,
     width: int = WIDE,
     row_px: int = 24,
 ) -> str:
-    """Dot and bar for each parameter of one unit; bounds as a pale bar, the reference as a diamond, flags in words."""
+    """Dot and bar for each parameter of one unit; bounds as a pale bar, the reference as a diamond, flags in words.
+
+    An interval that reaches beyond its bounds, or beyond `x_range`, is cut there and ends in an arrow.
+    """
     if not rows:
         return no_data(width, 80, title)
-    everything = [v for r in rows for v in (r.value, r.low, r.high, *(r.prior or ()), math.nan if r.reference is None else r.reference)]
+    everything = [v for r in rows for v in (r.value, *_inside(r), *(r.prior or ()), math.nan if r.reference is None else r.reference)]
     extent = limits(numbers([*everything, 0.0] if from_zero else everything), pad=0.04) if np.isfinite(numbers(everything)).any() else None
     if extent is None:
         return no_data(width, 80, title)
-    keys = [Key("value and interval", ROBOT, "dot")]
-    keys += [Key(reference_label, 0, "mark")] if any(r.reference is not None for r in rows) else []
-    keys += [Key("search bounds", 3, "fill")] if any(r.prior for r in rows) else []
-    plot = _row_frame([r.name for r in rows], extent, x_label, title, keys, width, row_px, right=82)
+    extent = x_range or extent
+    flags = [r.flag or ("▲ at bound" if r.at_bound else "" if r.identifiable else "? not seen") for r in rows]
+    keys = interval_keys(rows, reference_label) if legend else ()
+    right = max(82.0, 12 + max(map(width_px, flags)))
+    plot = _row_frame([r.name for r in rows], extent, x_label, title, keys, width, row_px, right)
     parts = plot.parts
     for i, r in enumerate(rows):
         y = plot.top + row_px * (i + 0.5)
         if r.prior is not None and np.isfinite(r.prior).all():
             x1, x2 = plot.scale.at(r.prior[0]), plot.scale.at(r.prior[1])
-            parts.append(rect(x1, y - 7, x2 - x1, 14, "f3", tip=f"searched from {number(r.prior[0])} to {number(r.prior[1])}"))
+            parts.append(rect(x1, y - 6, x2 - x1, 12, "b3", tip=f"searched from {number(r.prior[0])} to {number(r.prior[1])}"))
         if np.isfinite([r.low, r.high]).all():
-            x1, x2 = plot.scale.at(r.low), plot.scale.at(r.high)
+            low, high = np.clip(_inside(r), *extent)
+            x1, x2 = plot.scale.at(low), plot.scale.at(high)
             look = "k0 i" if r.identifiable else "k3 i"
-            parts += [line(x1, y, x2, y, look), line(x1, y - 4, x1, y + 4, look), line(x2, y - 4, x2, y + 4, look)]
+            parts += [line(x1, y, x2, y, look), _end(x1, y, look, 5.0 * (low > r.low)), _end(x2, y, look, -5.0 * (high < r.high))]
         if r.reference is not None and math.isfinite(r.reference):
             parts.append(diamond(plot.scale.at(r.reference), y))
         if math.isfinite(r.value):
             shape = "d0" if r.identifiable else "x"
             parts.append(f'<circle cx="{px(plot.scale.at(r.value))}" cy="{px(y)}" r="4" class="{shape}"/>')
-        flag = "▲ at bound" if r.at_bound else "" if r.identifiable else "? not seen"
-        parts.append(text(width - 2, y + 4, flag or number(r.value), "e z" if flag else "e m"))
+        parts.append(text(width - 2, y + 4, flags[i] or number(r.value), "e z" if flags[i] else "e m"))
     told = "; ".join(
         f"{r.name} {number(r.value)} ({number(r.low)} to {number(r.high)}){', at its bound' if r.at_bound else ''}" for r in rows
     )
     return svg(width, plot.height, f"{title or 'Parameters'}, {x_label}: {told}", parts)
+
+
+def interval_keys(rows: Sequence[Interval], reference_label: str) -> list[Key]:
+    """The legend of intervals, for the figure itself or for several under one."""
+    keys = [Key("value and interval", ROBOT, "dot")]
+    keys += [Key(reference_label, 0, "mark")] if any(r.reference is not None for r in rows) else []
+    return keys + ([Key("search bounds", 3, "fill")] if any(r.prior for r in rows) else [])
+
+
+def _inside(r: Interval) -> tuple[float, float]:
+    """The part of an interval that lies within the bounds of the search."""
+    if r.prior is None or not np.isfinite(r.prior).all():
+        return r.low, r.high
+    low, high = np.clip((r.low, r.high), *r.prior)
+    return float(low), float(high)
+
+
+def _end(x: float, y: float, look: str, cut: float) -> str:
+    """The end of an interval: a bar across, or where it was cut an arrow that says that it goes on."""
+    return f'<path d="M{px(x + cut)} {px(y - 4)}L{px(x)} {px(y)}L{px(x + cut)} {px(y + 4)}" class="{look}"/>'
 
 
 @dataclass(frozen=True)

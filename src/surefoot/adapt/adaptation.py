@@ -1,0 +1,117 @@
+"""An adaptation: the change of a simulator that a fit found, as one JSON file that everything else reads.
+
+The file holds what each knob was and became, with interval and flag; the whole settings in the simulator's own names; and
+where it comes from. Reading it needs nothing but JSON, and believes nothing: names, sizes and bounds are checked.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from surefoot.adapt.knobs import Static
+from surefoot.errors import FitError, SurefootError, shown
+from surefoot.files import is_number, json_ready, write_text
+from surefoot.robot import Robot
+from surefoot.sim.floor import Flat
+from surefoot.sim.parameters import PARAMETERS, parameter, resolve
+from surefoot.sim.scene import build_scene
+
+ADAPTATION = "adaptation.json"
+VERSION = 1
+Flag = Literal["", "at its bound", "not identifiable", "no effect"]
+FLAGS: tuple[Flag, ...] = ("", "at its bound", "not identifiable", "no effect")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One knob, as it was found."""
+
+    name: str  # "dry_friction_nm[FL_hip_joint]"
+    parameter: str
+    where: tuple[str, ...]  # joints or axes that share it; empty for one value per world
+    unit: str
+    start: float
+    value: float
+    interval: tuple[float, float]  # 90 %
+    bounds: tuple[float, float]
+    flag: Flag = ""
+    note: str = ""  # why it is flagged, and which recording would help
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What was changed in a robot's simulator."""
+
+    robot: str
+    robot_hash: str
+    family: str
+    knobs: tuple[Fitted, ...]
+    settings: dict[str, Any]  # all that differs from the robot's own values, as `Worlds.set` takes it, in policy order
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def change(self, robot: Robot) -> Static:
+        """As a change of simulators of this robot."""
+        if robot.hash != self.robot_hash:
+            raise FitError(
+                f"the adaptation was fitted to another {self.robot} ({self.robot_hash[:12]}) than this {robot.name} ({robot.hash[:12]}); fit again, or give the robot that it was fitted to"
+            )
+        return Static(robot, (), self.settings)
+
+
+def write_adaptation(path: Path, adaptation: Adaptation) -> None:
+    """Write adaptation.json, whole or not at all."""
+    content = {"surefoot_adaptation": VERSION, **asdict(adaptation)}
+    write_text(path, json.dumps(json_ready(content), indent=1, allow_nan=False) + "\n")
+
+
+def read_adaptation(path: Path, robot: Robot) -> Adaptation:
+    """Read an adaptation of this robot, from its file or from the folder of a fit."""
+    path = path / ADAPTATION if path.is_dir() else path
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as reason:
+        raise FitError(f"cannot read {path}: {reason.strerror or reason}; give the folder that `surefoot fit` wrote") from None
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise FitError(f"{path} is not valid JSON; give the folder that `surefoot fit` wrote") from None
+    if not isinstance(content, dict) or content.get("surefoot_adaptation") != VERSION:
+        raise FitError(f"{path} is not an adaptation of version {VERSION}; `surefoot fit` writes one")
+    try:
+        return _adaptation(content, robot)
+    except SurefootError as reason:
+        raise FitError(f"{path}: {reason}") from None
+
+
+def _adaptation(content: dict[str, Any], robot: Robot) -> Adaptation:
+    texts = {key: content.get(key) for key in ("robot", "robot_hash", "family")}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise FitError(f"{key!r} is {shown(value)}; it must be text")
+    settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
+    if not isinstance(settings, dict) or not isinstance(knobs, list) or not isinstance(provenance, dict):
+        raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
+    found = Adaptation(**texts, knobs=tuple(_fitted(entry) for entry in knobs), settings=settings, provenance=provenance)  # type: ignore[arg-type]
+    found.change(robot)
+    scene = build_scene(robot, Flat(), None, torque_speed=False)
+    for name, value in settings.items():
+        resolve(name, value, robot, scene, 1, FitError)
+    return found
+
+
+def _fitted(entry: Any) -> Fitted:
+    if not isinstance(entry, dict) or set(entry) != set(Fitted.__dataclass_fields__):
+        raise FitError(f"a knob is {shown(entry)}; it must have {', '.join(Fitted.__dataclass_fields__)}")
+    parameter(str(entry["parameter"]), FitError)
+    numbers = [entry["start"], entry["value"]]
+    pairs = [entry["interval"], entry["bounds"]]
+    if not all(is_number(value) for value in numbers) or not all(
+        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
+    ):
+        raise FitError(f"start, value, interval and bounds of {shown(entry['name'])} must be finite numbers")
+    if entry["flag"] not in FLAGS or not isinstance(entry["where"], list) or entry["unit"] != PARAMETERS[entry["parameter"]].unit:
+        raise FitError(f"flag, where or unit of {shown(entry['name'])} is not one that `surefoot fit` writes")
+    return Fitted(
+        str(entry["name"]), entry["parameter"], tuple(map(str, entry["where"])), entry["unit"], float(entry["start"]),
+        float(entry["value"]), (float(pairs[0][0]), float(pairs[0][1])), (float(pairs[1][0]), float(pairs[1][1])), entry["flag"],
+        str(entry["note"]),
+    )  # fmt: skip

@@ -1,0 +1,104 @@
+"""What all exports start from: one simulated robot with the adaptation in it, and text that no name can break out of."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from surefoot import __version__
+from surefoot.adapt.adaptation import Adaptation
+from surefoot.robot import Robot
+from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.scene import DC_KD, DC_KP
+from surefoot.sim.worlds import Worlds
+
+LONGEST = 400  # characters of one entry of the provenance; adaptation.json has the rest
+HEAT = frozenset(
+    {"start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s", "derate_start_c", "derate_per_c"}
+)
+HINTS = {
+    **dict.fromkeys(HEAT, "gains and limits are those at the start temperature, warming up is not modelled"),
+    "battery_sag_per_kw": "the limits are those of the battery at rest",
+    "action_scale_rad": "in the scale of your action term",
+    "action_offset_rad": "add it to the servo's target",
+    "encoder_bias_rad": "subtract it from the servo's target, add it to the measured position",
+    "observation_delay_s": "delay what the policy observes",
+    "torque_noise_nm": "white noise, drawn anew at each physics step",
+    "floor_friction": "give it to your floor, with a contact priority above the robot's shapes",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """One world with the adaptation, as the fit simulated it. Its model is the truth that every export copies from."""
+
+    adaptation: Adaptation
+    robot: Robot
+    worlds: Worlds
+    model: mujoco.MjModel
+
+    def value(self, name: str) -> np.ndarray:
+        """A parameter of this world: (n_entries,) or ()."""
+        return np.asarray(self.worlds.get(name)[0])
+
+    @property
+    def servos(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Position gain, velocity gain and torque limit of each joint, motor strength and heat included."""
+        gain, bias = self.model.actuator_gainprm, self.model.actuator_biasprm
+        kp, kd = (gain[:, DC_KP], gain[:, DC_KD]) if self.worlds.scene.torque_speed else (gain[:, 0], -bias[:, 2])
+        return kp, kd, self.model.actuator_forcerange[:, 1]
+
+    @property
+    def rest_target_rad(self) -> np.ndarray:
+        """The servos' targets at an action of zero."""
+        return np.array(self.robot.contract.pose_rad) + self.value("action_offset_rad") - self.value("encoder_bias_rad")
+
+
+def adapt(adaptation: Adaptation, robot: Robot) -> Adapted:
+    """Simulate one robot with the adaptation; refuses another robot than the one that was fitted."""
+    change = adaptation.change(robot)
+    worlds = Worlds(robot, 1, threads=1, torque_speed=change.torque_speed)
+    change.apply(worlds, np.zeros((1, 0)), 1)
+    return Adapted(adaptation, robot, worlds, worlds.model_of(0))
+
+
+def one_line(text: object) -> str:
+    """Text for a comment: one line without anything that could end it."""
+    return "".join(c if c.isprintable() else " " for c in str(text))
+
+
+def origin(found: Adapted) -> list[str]:
+    """Where an export comes from, line by line."""
+    adaptation, robot = found.adaptation, found.robot
+    lines = [
+        f"{one_line(robot.name)} as it was fitted to a log: family {one_line(adaptation.family)}, robot {robot.hash[:12]}.",
+        f"Written by surefoot {__version__} (`surefoot adapt export`), MuJoCo {mujoco.__version__}, physics at {robot.physics_hz!r} Hz.",
+    ]
+    for key, value in adaptation.provenance.items():
+        said = one_line(f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}")
+        lines.append(said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}...")
+    return lines
+
+
+def left_out(found: Adapted, held: Iterable[str]) -> list[str]:
+    """One line for each setting that an export does not hold, with its value."""
+    held = set(held)
+    return [_described(found, name) for name in found.adaptation.settings if name not in held]
+
+
+def entries(found: Adapted, name: str) -> dict[str, float]:
+    """The values of a parameter by what they belong to; {"": value} for one value per world."""
+    value = found.value(name)
+    return dict(zip(found.worlds.names(name) or ("",), map(float, np.atleast_1d(value)), strict=True))
+
+
+def _described(found: Adapted, name: str) -> str:
+    values, unit = entries(found, name), PARAMETERS[name].unit
+    if len(set(values.values())) == 1:
+        said = repr(next(iter(values.values()))) + (" for all" if len(values) > 1 else "")
+    else:
+        said = ", ".join(f"{one_line(what)} {value!r}" for what, value in values.items())
+    hint = f" ({HINTS[name]})" if name in HINTS else ""
+    return f"{name}, {unit}: {said}{hint}" if unit != "1" else f"{name}: {said}{hint}"

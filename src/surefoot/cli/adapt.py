@@ -1,0 +1,85 @@
+"""`surefoot adapt`: looking at an adaptation, and handing it to other programs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.adapt.adaptation import Adaptation, read_adaptation
+from surefoot.adapt.export import isaaclab_config, mjlab_config, randomization_table, write_mjcf
+from surefoot.cli.inputs import say
+from surefoot.errors import FitError
+from surefoot.files import check_place, write_text
+from surefoot.robot import Robot, load_robot
+
+TEXT: dict[str, tuple[Callable[[Adaptation, Robot], str], tuple[str, ...]]] = {
+    "mjlab": (mjlab_config, (".py",)),
+    "isaaclab": (isaaclab_config, (".py",)),
+    "randomization": (randomization_table, (".yaml", ".yml")),
+}
+
+
+def export(
+    fit: Annotated[Path, tyro.conf.Positional],
+    out: Path,
+    to: Literal["mjcf", "mjlab", "isaaclab", "randomization"],
+    robot: str = "go2",
+) -> None:
+    """Write an adaptation for another program, at full precision; what the program cannot say is listed in the file's head.
+
+    Args:
+        fit: the folder that 'surefoot fit' wrote, or its adaptation.json
+        out: the file to write
+        to: mjcf, the robot's model with the adaptation in it; mjlab or isaaclab, a Python file with actuator configs and ranges; randomization, a table for 'surefoot train'
+        robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
+    """
+    check_place(out)
+    described = load_robot(robot)
+    adaptation = read_adaptation(fit, described)
+    if to == "mjcf":
+        write_mjcf(out, adaptation, described)
+    else:
+        make, endings = TEXT[to]
+        if out.suffix.lower() not in endings:
+            raise FitError(f"{out} does not end in {' or '.join(endings)}, as a file for {to} must; give such a name with --out")
+        write_text(out, make(adaptation, described))
+    say(Console(), f"wrote {out}; its head says where it comes from, and what is not in it")
+
+
+def show(fit: Annotated[Path, tyro.conf.Positional], robot: str = "go2") -> None:
+    """Print what a fit changed: each knob with its value before and after, its 90 % interval and its flag.
+
+    Args:
+        fit: the folder that 'surefoot fit' wrote, or its adaptation.json
+        robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
+    """
+    adaptation = read_adaptation(fit, load_robot(robot))
+    console = Console()
+    console.print(adaptation_table(adaptation))
+    known = {knob.parameter for knob in adaptation.knobs}
+    also = [name for name in adaptation.settings if name not in known]
+    if also:
+        say(console, f"also set, without a knob: {', '.join(also)}")
+    for knob in adaptation.knobs:
+        if knob.flag:
+            say(console, f"{knob.name} is {knob.flag}{f': {knob.note}' if knob.note else ''}")
+
+
+def adaptation_table(adaptation: Adaptation) -> Table:
+    """Knobs with what they were, what they are, and how sure that is."""
+    title = f"{adaptation.robot}: what the fit changed ({adaptation.family})"
+    table = Table(title=Text(title), title_justify="left")
+    table.add_column("knob", overflow="fold")
+    for heading in ("was", "is", "90 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    table.add_column("flag")
+    for knob in adaptation.knobs:
+        low, high = knob.interval
+        cells = (f"{knob.start:.4g}", f"{knob.value:.4g}", f"{low:.4g} to {high:.4g}", "" if knob.unit == "1" else knob.unit, knob.flag)
+        table.add_row(Text(knob.name), *map(Text, cells))
+    return table

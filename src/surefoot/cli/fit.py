@@ -1,0 +1,258 @@
+"""`surefoot fit`."""
+
+import json
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.adapt import ADAPTATION, write_adaptation
+from surefoot.adapt.export import write_mjcf
+from surefoot.cli.adapt import adaptation_table
+from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
+from surefoot.errors import FitError, SurefootError
+from surefoot.files import check_place, json_ready, write_text
+from surefoot.fit.journal import Journal
+from surefoot.fit.result import FitResult
+from surefoot.fit.run import STAND, WALKING, Fit, FitSettings, Progress, SearchName
+from surefoot.gap import schedule_of
+from surefoot.gap.costs import check_cost
+from surefoot.gap.schedule import SETTLE_S, finite_rows
+from surefoot.logs import read_log
+from surefoot.logs.doctor import diagnose as check
+from surefoot.report.fit_page import fit_page, verdict
+from surefoot.robot import load_robot
+
+MODEL, SIMULATOR, PAGE, FIGURES, JOURNAL = "adapted.xml", "simulator.yaml", "fit.html", "fit.json", "journal"
+LINE_EVERY_S = 10.0
+NO_COMMAND = "no-command"  # the doctor's word for a log without velocity commands
+
+
+def fit(
+    log: Annotated[Path, tyro.conf.Positional],
+    out: Path,
+    robot: str = "go2",
+    policy: str | None = None,
+    free: tuple[str, ...] = (),
+    fix: tuple[str, ...] = (),
+    tie: str = "none",
+    priors: Path | None = None,
+    search: SearchName = "quantile",
+    cost: str = "wasserstein",
+    held_out: float = 0.2,
+    most_evaluations: int = 2000,
+    settle_s: float = SETTLE_S,
+    seed: int = 0,
+    threads: int = 0,
+    restart: bool = False,
+) -> None:
+    """Find the parameters of the simulator with which it moves as the robot did, with intervals and what the log cannot tell.
+
+    Free are, for each joint, armature, dry and viscous friction, and for all together the command's delay and the torque
+    noise: what walking identifies. The gains kp and kd are not: scaled together with inertia and damping they give the same
+    motion; free them only when those are known. Writes adaptation.json, adapted.xml (the robot's model with the
+    parameters in it), simulator.yaml (a virtual robot for --twin), fit.json and fit.html. Killed or stopped with Ctrl-C,
+    the same command continues, and ends in the same numbers as without the stop.
+
+    Args:
+        log: a log that 'surefoot record' or 'surefoot log import' wrote
+        out: the folder to write into
+        robot: a shipped robot or the path of a robot.yaml
+        policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or trot; replay for legs in the air without a policy, where the recorded targets are played again; without it, the one that the log names
+        free: more parameters to search, such as motor_strength encoder_bias_rad floor_friction base_mass_kg base_com_offset_m, or "motor_strength[*_calf_joint]" for some joints
+        fix: parameters to hold at a value instead, as name=value or "name[joints]=value", such as delay_s=0.005
+        tie: which joints share a value: none, mirror (left = right), type (the same joint of all legs), all
+        priors: a YAML file with start, bounds and step of parameters, over the shipped ones (docs/fit.md)
+        search: quantile (Gauss-Newton on quantiles), or cma (CMA-ES, the published way, many more evaluations)
+        cost: the cost that cma minimizes, one of wasserstein, quantiles, match-o, mmd, sliced, lagged
+        held_out: share of the episodes that the fit never sees; the gap there is the one to believe
+        most_evaluations: simulated candidates after which the search ends in any case
+        settle_s: time dropped at the start of every episode, on both sides, s
+        seed: of starts, noise and which episodes are held back
+        threads: of the simulator; 0 takes all cores
+        restart: forget an earlier run in the same folder
+    """
+    for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES):
+        check_place(out / name)
+    check_cost(cost)
+    if not 0 <= held_out <= 0.5:
+        raise FitError(f"held_out is {held_out:g}; it must be a share from 0 to 0.5")
+    if cost != "wasserstein" and search != "cma":
+        raise FitError(f"the quantile search closes the Wasserstein distance; to minimize {cost}, give --search cma")
+    described, content = load_robot(robot), read_log(log)
+    replay = policy == REPLAY
+    settings = FitSettings(
+        free=(*(STAND if replay else WALKING), *free), fix=_fixed(fix), tie=tie, priors=priors, search=search, cost=cost, held_out=held_out, seed=seed,
+        most_evaluations=most_evaluations,
+    )  # fmt: skip
+    policy = policy or named_policy(content, described, log)
+    driver = make_driver(policy, described, seed)
+    schedule = schedule_of(content, described, finite_rows(content), settle_s, replay=replay)  # what is missing altogether is said at once
+    console = Console()
+    command = _command(log, robot, policy, out, free, fix, settings, settle_s)
+    facts = provenance(command, log, content, described, driver)
+    identity = {
+        "log": facts["log"]["sha256"], "robot": described.hash, "policy": driver.hash, "settings": repr(replace(settings, priors=None)),
+        "priors": "" if priors is None else priors.read_text(encoding="utf-8"), "settle_s": settle_s, "versions": facts["versions"],
+    }  # fmt: skip
+    with Screen(console) as screen:
+        screen.show(Progress("checking the log"))
+        checked = check(content, described, driver.policy)
+        refuse_ill(checked, log, robot, allowed=(TOO_SHORT, NO_COMMAND) if replay else (TOO_SHORT,))
+        if not replay:  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
+            schedule = schedule_of(content, described, checked.usable, settle_s)
+        journal = Journal(out / JOURNAL, identity, restart=restart)
+        result = Fit(content, schedule, described, driver.make, settings, journal, threads=threads, progress=screen.show).run()
+    warnings = [finding.title for finding in checked.findings if finding.severity != "note" or finding.code in ("fall", "near-fall")]
+    result = replace(result, remarks=(*(f"the doctor says: {title}" for title in warnings), *result.remarks))
+    facts |= {"seed": seed, "settle_s": settle_s, "held_out": held_out}
+    result = replace(result, adaptation=replace(result.adaptation, provenance=facts))
+    _write(out, result, described, robot, facts, log)
+    for line in _summary(console, result):
+        say(console, line)
+    say(console, f"wrote {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}")
+    say(
+        console,
+        f"next: surefoot evaluate {shlex.quote(policy)} --twin {shlex.quote(str(out / SIMULATOR))}, which shows what the policy does on the fitted robot",
+    )
+
+
+def _write(out: Path, result: FitResult, described: Any, robot: str, facts: dict[str, Any], log: Path) -> None:
+    """All files of a fit; the adaptation last, since it says that the others are there."""
+    adaptation = result.adaptation
+    write_text(out / FIGURES, json.dumps(json_ready(_figures(result, facts)), indent=1, allow_nan=False) + "\n")
+    write_text(out / PAGE, fit_page(result, described, facts, f"The fit of {log.stem}"))
+    head = f"The simulator fitted to {log.name}. A virtual robot: try policies on it with --twin."
+    write_text(out / SIMULATOR, virtual_robot(adaptation.settings, robot, head))
+    try:
+        write_mjcf(out / MODEL, adaptation, described)
+    except SurefootError as reason:
+        say(Console(stderr=True), f"warning: {MODEL} was not written: {reason}")
+    write_adaptation(out / ADAPTATION, adaptation)
+
+
+def _figures(result: FitResult, facts: dict[str, Any]) -> dict[str, Any]:
+    gaps = {"before": result.before, "after": result.after, "held_out_before": result.held_before, "held_out_after": result.held_after}
+    return {
+        "provenance": facts, "search": result.search, "stopped": result.stopped, "remarks": list(result.remarks),
+        "verdict": verdict(result).says, "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
+        "knobs": [vars(knob) for knob in result.adaptation.knobs], "correlation": result.correlation.tolist(),
+        "steps": [vars(step) for step in result.steps],
+    }  # fmt: skip
+
+
+def _fixed(words: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value` and `name[joints]=value` as values for the simulator."""
+    fixed: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        name, bracket, pattern = name.strip().partition("[")
+        try:
+            value = float(text)
+        except ValueError:
+            raise FitError(f"--fix {word!r} must be name=value, such as delay_s=0.005") from None
+        if not equals or (bracket and not pattern.endswith("]")):
+            raise FitError(f"--fix {word!r} must be name=value or name[joints]=value, such as delay_s=0.005")
+        if bracket:
+            held = fixed.setdefault(name, {})
+            if not isinstance(held, dict):
+                raise FitError(f"{name} is fixed twice, for all joints and for some; give it once")
+            held[pattern.removesuffix("]")] = value
+        elif name in fixed:
+            raise FitError(f"{name} is fixed twice; give it once")
+        else:
+            fixed[name] = value
+    return fixed
+
+
+def _command(
+    log: Path, robot: str, policy: str, out: Path, free: tuple[str, ...], fix: tuple[str, ...], settings: FitSettings, settle_s: float
+) -> str:
+    words = ["surefoot", "fit", str(log), "--robot", robot, "--policy", policy, "--out", str(out)]
+    words += ["--free", *free] if free else []
+    words += ["--fix", *fix] if fix else []
+    words += ["--priors", str(settings.priors)] if settings.priors is not None else []
+    given = {"tie": settings.tie, "search": settings.search, "cost": settings.cost, "held_out": settings.held_out, "seed": settings.seed}
+    given |= {"most_evaluations": settings.most_evaluations, "settle_s": settle_s}
+    usual = {"settle_s": SETTLE_S} | {name: getattr(FitSettings(), name) for name in given if name != "settle_s"}
+    for name, value in given.items():
+        words += [f"--{name.replace('_', '-')}", str(value)] if value != usual[name] else []
+    return shlex.join(words)
+
+
+class Screen:
+    """Progress on one screen where there is one, as a line now and then where there is not."""
+
+    def __init__(self, console: Console):
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._printed, self._stage = 0.0, ""
+
+    def __enter__(self) -> "Screen":
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        if self._live is not None:
+            self._live.__exit__(None, None, None)
+
+    def show(self, progress: Progress) -> None:
+        """Show where a fit stands."""
+        if self._live is not None:
+            self._live.update(_screen(progress))
+        elif progress.stage != self._stage or time.monotonic() - self._printed > LINE_EVERY_S:
+            self._printed, self._stage = time.monotonic(), progress.stage
+            say(self._console, _line(progress))
+
+
+def _line(progress: Progress) -> str:
+    if not progress.evaluations:
+        return progress.stage
+    return (
+        f"{progress.stage}: iteration {progress.iteration}, gap {progress.gap:.4f} (floor about {progress.floor:.4f}), {progress.evaluations} evaluations, "
+        f"{progress.simulated_s:,.0f} simulated s, {progress.wall_s / 60:.1f} min, {_left(progress)}"
+    )
+
+
+def _left(progress: Progress) -> str:
+    return (
+        f"about {max(progress.remaining_s, 0.0) / 60:.1f} min left"
+        if progress.remaining_s == progress.remaining_s
+        else "time left not known yet"
+    )
+
+
+def _screen(progress: Progress) -> Group:
+    head = Table.grid(padding=(0, 2))
+    head.add_row("[bold]stage", progress.stage)
+    if progress.evaluations:
+        head.add_row("[bold]gap", f"{progress.gap:.4f}, from {progress.start_gap:.4f}; chance alone would leave about {progress.floor:.4f}")
+        head.add_row(
+            "[bold]effort", f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s"
+        )
+        head.add_row("[bold]time", f"{progress.wall_s / 60:.1f} min, {_left(progress)}")
+    moved = Table(box=None, padding=(0, 2))
+    for heading in ("moved most", "was", "is", ""):
+        moved.add_column(heading, justify="left" if heading in ("moved most", "") else "right", no_wrap=True)
+    for name, start, value, unit in progress.moved:
+        moved.add_row(Text(name), f"{start:.4g}", f"{value:.4g}", unit)
+    return Group(head, moved) if progress.moved else Group(head)
+
+
+def _summary(console: Console, result: FitResult) -> list[str]:
+    """The table of parameters, and the lines to print below it."""
+    console.print(adaptation_table(result.adaptation))
+    judged = verdict(result)
+    lines = [f"{judged.word}: {judged.says}", judged.advice] + [f"warning: {remark}" for remark in result.remarks]
+    if result.steps:
+        last = result.steps[-1]
+        lines.append(f"{result.stopped}: {last.evaluations} evaluations, {last.simulated_s:,.0f} simulated s, {last.wall_s / 60:.1f} min")
+    return [line for line in lines if line]

@@ -1,0 +1,36 @@
+"""What a fit found, with everything that a reader needs to believe it or not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.adapt.adaptation import Adaptation
+from surefoot.gap.measure import Measured
+
+
+@dataclass(frozen=True)
+class Step:
+    """One iteration of a search."""
+
+    iteration: int
+    cost: float  # the gap, in the units of the floor
+    evaluations: int  # so far
+    simulated_s: float  # so far
+    wall_s: float  # so far, over all starts of the command
+    values: tuple[float, ...]  # of the knobs, in their units
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A finished fit. `before` and `after` are on the fitted episodes, `held_*` on those that the fit never saw."""
+
+    adaptation: Adaptation
+    search: str  # "quantile", "cma"
+    steps: tuple[Step, ...]
+    before: Measured
+    after: Measured
+    held_before: Measured | None  # None: the log is too short to hold any back
+    held_after: Measured | None
+    correlation: np.ndarray  # (n_knobs, n_knobs) of the errors of the estimates; those with the flag "no effect" have zeros
+    stopped: str  # why the search ended, one sentence
+    remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each
