@@ -45,7 +45,7 @@ class Stepping:
             self.seconds += time.perf_counter() - started
             return raised
 
-        Worlds._guarded = timed  # type: ignore[method-assign]
+        Worlds._guarded = timed  # type: ignore[method-assign, assignment]
 
 
 def draw(robot: Robot, noise_nm: float, shift_s: tuple[float, float], seed: int) -> Twin:
@@ -81,10 +81,12 @@ def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
     assert result.held_before is not None
     assert result.held_after is not None
     gaps = {"before": result.before, "after": result.after, "held_out_before": result.held_before, "held_out_after": result.held_after}
-    row |= {name: {"gap": m.gap.total, "floor": m.gap.total_floor, "over_floor": m.gap.total / m.gap.total_floor} for name, m in gaps.items()}
+    row |= {
+        name: {"gap": m.gap.total, "floor": m.gap.total_floor, "over_floor": m.gap.total / m.gap.total_floor} for name, m in gaps.items()
+    }
     last = result.steps[-1]
     row |= {
-        "mean_error": (row["armature_kgm2"]["relative"] + row["dry_friction_nm"]["relative"]) / 2, "covered": [sum(covered), len(covered)],
+        "mean_error": (row["armature_kgm2"]["relative"] + row["dry_friction_nm"]["relative"]) / 2, "covered": [int(sum(covered)), len(covered)],
         "iterations": last.iteration, "evaluations": last.evaluations, "simulated_s": last.simulated_s, "wall_clock_s": wall_s,
         "outside_stepping": 1 - stepping.seconds / wall_s, "stopped": result.stopped,
         "flags": {knob.name: knob.flag for knob in result.adaptation.knobs if knob.flag},

@@ -73,13 +73,12 @@ def adaptation_table(adaptation: Adaptation) -> Table:
     """Knobs with what they were, what they are, and how sure that is."""
     title = f"{adaptation.robot}: what the fit changed ({adaptation.family})"
     table = Table(title=Text(title), title_justify="left")
-    table.add_column("knob", overflow="fold")
+    table.add_column("knob", no_wrap=True)
     for heading in ("was", "is", "90 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("unit", no_wrap=True)
     table.add_column("flag")
     for knob in adaptation.knobs:
         low, high = knob.interval
-        cells = (f"{knob.start:.4g}", f"{knob.value:.4g}", f"{low:.4g} to {high:.4g}", "" if knob.unit == "1" else knob.unit, knob.flag)
+        cells = (f"{knob.start:.4g}", f"{knob.value:.4g}", f"{low:.4g} to {high:.4g}", knob.flag)  # names carry their units
         table.add_row(Text(knob.name), *map(Text, cells))
     return table

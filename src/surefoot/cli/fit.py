@@ -2,26 +2,24 @@
 
 import json
 import shlex
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
 from surefoot.adapt import ADAPTATION, write_adaptation
 from surefoot.adapt.export import write_mjcf
 from surefoot.cli.adapt import adaptation_table
+from surefoot.cli.fit_screen import Screen
 from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
+from surefoot.cli.rehearsal import Planned, run_rehearsal
 from surefoot.errors import FitError, SurefootError
 from surefoot.files import check_place, json_ready, write_text
 from surefoot.fit.journal import Journal
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import STAND, WALKING, Fit, FitSettings, Progress, SearchName
+from surefoot.fit.run import STAND, WALKING, Fit, FitSettings, Progress, SearchName, make_family
 from surefoot.gap import schedule_of
 from surefoot.gap.costs import check_cost
 from surefoot.gap.schedule import SETTLE_S, finite_rows
@@ -31,12 +29,13 @@ from surefoot.report.fit_page import fit_page, verdict
 from surefoot.robot import load_robot
 
 MODEL, SIMULATOR, PAGE, FIGURES, JOURNAL = "adapted.xml", "simulator.yaml", "fit.html", "fit.json", "journal"
-LINE_EVERY_S = 10.0
 NO_COMMAND = "no-command"  # the doctor's word for a log without velocity commands
 
 
 def fit(
-    log: Annotated[Path, tyro.conf.Positional],
+    log: Annotated[Path | None, tyro.conf.Positional] = None,
+    /,
+    *,
     out: Path,
     robot: str = "go2",
     policy: str | None = None,
@@ -52,6 +51,10 @@ def fit(
     seed: int = 0,
     threads: int = 0,
     restart: bool = False,
+    rehearse: bool = False,
+    rollouts: int = 64,
+    seconds: float = 4.0,
+    torque_noise_nm: float | None = None,
 ) -> None:
     """Find the parameters of the simulator with which it moves as the robot did, with intervals and what the log cannot tell.
 
@@ -78,6 +81,10 @@ def fit(
         seed: of starts, noise and which episodes are held back
         threads: of the simulator; 0 takes all cores
         restart: forget an earlier run in the same folder
+        rehearse: plant known parameters in the simulator instead, walk the log's commands (or random ones, without a log) and tell what would be recovered, before any hardware time
+        rollouts: episodes to rehearse, without a log
+        seconds: length of an episode to rehearse, without a log
+        torque_noise_nm: noise to rehearse with; default: that of the log, or 1 N·m without a log
     """
     for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES):
         check_place(out / name)
@@ -86,12 +93,19 @@ def fit(
         raise FitError(f"held_out is {held_out:g}; it must be a share from 0 to 0.5")
     if cost != "wasserstein" and search != "cma":
         raise FitError(f"the quantile search closes the Wasserstein distance; to minimize {cost}, give --search cma")
-    described, content = load_robot(robot), read_log(log)
+    described = load_robot(robot)
     replay = policy == REPLAY
     settings = FitSettings(
-        free=(*(STAND if replay else WALKING), *free), fix=_fixed(fix), tie=tie, priors=priors, search=search, cost=cost, held_out=held_out, seed=seed,
-        most_evaluations=most_evaluations,
+        free=(*(STAND if replay else WALKING), *free), fix=_fixed(fix), tie=tie, priors=priors, search=search, cost=cost, held_out=held_out,
+        seed=seed, most_evaluations=most_evaluations,
     )  # fmt: skip
+    make_family(described, settings)  # what is wrong with it is said before any work
+    if rehearse:
+        planned = Planned(rollouts, seconds, torque_noise_nm, settle_s, threads, restart)
+        return run_rehearsal(log, out, described, policy, settings, planned)
+    if log is None:
+        raise FitError("give a log to fit, or --rehearse to see what a log would tell")
+    content = read_log(log)
     policy = policy or named_policy(content, described, log)
     driver = make_driver(policy, described, seed)
     schedule = schedule_of(content, described, finite_rows(content), settle_s, replay=replay)  # what is missing altogether is said at once
@@ -185,66 +199,6 @@ def _command(
     for name, value in given.items():
         words += [f"--{name.replace('_', '-')}", str(value)] if value != usual[name] else []
     return shlex.join(words)
-
-
-class Screen:
-    """Progress on one screen where there is one, as a line now and then where there is not."""
-
-    def __init__(self, console: Console):
-        self._console = console
-        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
-        self._printed, self._stage = 0.0, ""
-
-    def __enter__(self) -> "Screen":
-        if self._live is not None:
-            self._live.__enter__()
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        if self._live is not None:
-            self._live.__exit__(None, None, None)
-
-    def show(self, progress: Progress) -> None:
-        """Show where a fit stands."""
-        if self._live is not None:
-            self._live.update(_screen(progress))
-        elif progress.stage != self._stage or time.monotonic() - self._printed > LINE_EVERY_S:
-            self._printed, self._stage = time.monotonic(), progress.stage
-            say(self._console, _line(progress))
-
-
-def _line(progress: Progress) -> str:
-    if not progress.evaluations:
-        return progress.stage
-    return (
-        f"{progress.stage}: iteration {progress.iteration}, gap {progress.gap:.4f} (floor about {progress.floor:.4f}), {progress.evaluations} evaluations, "
-        f"{progress.simulated_s:,.0f} simulated s, {progress.wall_s / 60:.1f} min, {_left(progress)}"
-    )
-
-
-def _left(progress: Progress) -> str:
-    return (
-        f"about {max(progress.remaining_s, 0.0) / 60:.1f} min left"
-        if progress.remaining_s == progress.remaining_s
-        else "time left not known yet"
-    )
-
-
-def _screen(progress: Progress) -> Group:
-    head = Table.grid(padding=(0, 2))
-    head.add_row("[bold]stage", progress.stage)
-    if progress.evaluations:
-        head.add_row("[bold]gap", f"{progress.gap:.4f}, from {progress.start_gap:.4f}; chance alone would leave about {progress.floor:.4f}")
-        head.add_row(
-            "[bold]effort", f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s"
-        )
-        head.add_row("[bold]time", f"{progress.wall_s / 60:.1f} min, {_left(progress)}")
-    moved = Table(box=None, padding=(0, 2))
-    for heading in ("moved most", "was", "is", ""):
-        moved.add_column(heading, justify="left" if heading in ("moved most", "") else "right", no_wrap=True)
-    for name, start, value, unit in progress.moved:
-        moved.add_row(Text(name), f"{start:.4g}", f"{value:.4g}", unit)
-    return Group(head, moved) if progress.moved else Group(head)
 
 
 def _summary(console: Console, result: FitResult) -> list[str]:

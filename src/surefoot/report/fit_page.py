@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.adapt.adaptation import FLAGS, Fitted, Flag
+from surefoot.adapt.knobs import ALWAYS_TIED
 from surefoot.fit.result import FitResult
 from surefoot.gap import Gap, Measured
 from surefoot.report.charts import PANEL, interval_keys, number
@@ -115,6 +116,8 @@ def _missing(result: FitResult) -> str:
     bound = sum(knob.flag == "at its bound" for knob in result.adaptation.knobs)
     if bound:
         return f"{_parameters(bound)} ended at {'its bound' if bound == 1 else 'their bounds'}: let the search go further if the robot allows it; if not, physics is missing, not numbers."
+    if any(len(knob.where) > 1 and knob.parameter not in ALWAYS_TIED for knob in result.adaptation.knobs):
+        return "Joints that were tied together may differ: untie them (--tie none) before physics is blamed."
     return "Physics is missing, not numbers: no values of these parameters make this simulator move as the robot does."
 
 

@@ -1,0 +1,73 @@
+"""The progress of a fit: one screen where there is one, a line now and then where there is not."""
+
+import time
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.cli.inputs import say
+from surefoot.fit.run import Progress
+
+LINE_EVERY_S = 10.0
+
+
+class Screen:
+    """Progress on one screen where there is one, as a line now and then where there is not."""
+
+    def __init__(self, console: Console):
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._printed, self._stage = 0.0, ""
+
+    def __enter__(self) -> "Screen":
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        if self._live is not None:
+            self._live.__exit__(None, None, None)
+
+    def show(self, progress: Progress) -> None:
+        """Show where a fit stands."""
+        if self._live is not None:
+            self._live.update(_screen(progress))
+        elif progress.stage != self._stage or time.monotonic() - self._printed > LINE_EVERY_S:
+            self._printed, self._stage = time.monotonic(), progress.stage
+            say(self._console, _line(progress))
+
+
+def _line(progress: Progress) -> str:
+    if not progress.evaluations:
+        return progress.stage
+    return (
+        f"{progress.stage}: iteration {progress.iteration}, gap {progress.gap:.4f} (floor about {progress.floor:.4f}), {progress.evaluations} evaluations, "
+        f"{progress.simulated_s:,.0f} simulated s, {progress.wall_s / 60:.1f} min, {_left(progress)}"
+    )
+
+
+def _left(progress: Progress) -> str:
+    return (
+        f"about {max(progress.remaining_s, 0.0) / 60:.1f} min left"
+        if progress.remaining_s == progress.remaining_s
+        else "time left not known yet"
+    )
+
+
+def _screen(progress: Progress) -> Group:
+    head = Table.grid(padding=(0, 2))
+    head.add_row("[bold]stage", progress.stage)
+    if progress.evaluations:
+        head.add_row("[bold]gap", f"{progress.gap:.4f}, from {progress.start_gap:.4f}; chance alone would leave about {progress.floor:.4f}")
+        head.add_row(
+            "[bold]effort", f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s"
+        )
+        head.add_row("[bold]time", f"{progress.wall_s / 60:.1f} min, {_left(progress)}")
+    moved = Table(box=None, padding=(0, 2))
+    for heading in ("moved most", "was", "is", ""):
+        moved.add_column(heading, justify="left" if heading in ("moved most", "") else "right", no_wrap=True)
+    for name, start, value, unit in progress.moved:
+        moved.add_row(Text(name), f"{start:.4g}", f"{value:.4g}", unit)
+    return Group(head, moved) if progress.moved else Group(head)

@@ -1,0 +1,122 @@
+"""A rehearsal: known parameters are planted in the user's own robot, which walks the same commands, and fitted as a log would be.
+
+It tells before any hardware time what a log of this length, with this policy and these commands, would give: how far each
+parameter would be off, and whether the intervals hold.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.adapt import Fitted, Static
+from surefoot.fit.journal import Journal
+from surefoot.fit.quantile import QuantileSettings
+from surefoot.fit.result import FitResult
+from surefoot.fit.run import WALKING, Fit, FitSettings, Progress, make_family
+from surefoot.gap.schedule import SETTLE_S, Schedule, schedule_of
+from surefoot.gap.simulate import Simulator
+from surefoot.logs import RobotLog
+from surefoot.logs.recorder import random_commands
+from surefoot.policy.agents import Agent
+from surefoot.robot import Robot
+from surefoot.sim.rollout import Rollout
+
+PLANTED_TURNS = 1.5  # knobs are planted up to this far from their start
+NOISE = ("torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
+QUICK = QuantileSettings(levels=((0.25, 0.5),), polish_rounds=1, polish_runs=2, most_iterations=5)
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """What was planted, and what would have been found."""
+
+    planted: dict[str, float]  # by the names of the knobs, in their units
+    result: FitResult
+
+    @property
+    def found(self) -> tuple[Fitted, ...]:
+        """The knobs."""
+        return self.result.adaptation.knobs
+
+    @property
+    def covered(self) -> tuple[bool, ...]:
+        """Whether each knob's interval holds what was planted."""
+        return tuple(knob.interval[0] <= self.planted[knob.name] <= knob.interval[1] for knob in self.found)
+
+
+def rehearse(
+    schedule: Schedule,
+    robot: Robot,
+    make_agent: Callable[[int], Agent],
+    settings: FitSettings,
+    noise: dict[str, float],
+    *,
+    seed: int = 0,
+    threads: int = 0,
+    journal: Journal | None = None,
+    settle_s: float = SETTLE_S,
+    progress: Callable[[Progress], None] | None = None,
+) -> Rehearsal:
+    """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
+    family = make_family(robot, settings)
+    planted = plant(family, noise, np.random.default_rng([seed, 83]))
+    run = Simulator(robot, make_agent, schedule, (), threads).roll(family, planted[None], seed=1_000_003 + seed)
+    log = _recorded(run, schedule, robot)
+    again = schedule_of(log, robot, settle_s=settle_s, replay=schedule.replay is not None)
+    result = Fit(log, again, robot, make_agent, settings, journal, threads=threads, progress=progress).run()
+    values = family.values(planted)[0]
+    return Rehearsal({knob.name: float(value) for knob, value in zip(family.knobs, values, strict=True)}, result)
+
+
+def plant(family: Static, noise: dict[str, float], rng: np.random.Generator) -> np.ndarray:
+    """Turns (n_knobs,) at random around the start, and at the given noise where a knob is one."""
+    low, high = family.bounds
+    turns = np.clip(rng.uniform(-PLANTED_TURNS, PLANTED_TURNS, len(low)), low, high)
+    for k, knob in enumerate(family.knobs):
+        if knob.parameter in noise:
+            turns[k] = knob.turns(noise[knob.parameter])
+    return turns
+
+
+def noise_of(
+    log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], seed: int = 0, threads: int = 0
+) -> dict[str, float]:
+    """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
+    settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)
+    knobs = Fit(log, schedule, robot, make_agent, settings, None, threads=threads).run().adaptation.knobs
+    return {knob.parameter: knob.value for knob in knobs if knob.parameter in NOISE}
+
+
+def commands_to_rehearse(robot: Robot, rollouts: int, seconds: float, seed: int, settle_s: float = SETTLE_S) -> Schedule:
+    """A schedule of random commands, for a log that is still to be recorded."""
+    contract = robot.contract
+    ticks = round(seconds * contract.control_hz)
+    rng = np.random.default_rng([seed, 89])
+    command = random_commands(contract, rollouts, ticks, 2.0, rng)
+    counted = np.zeros((rollouts, ticks), dtype=bool)
+    counted[:, round(settle_s * contract.control_hz) :] = True
+    rows = tuple(slice(i * ticks, (i + 1) * ticks) for i in range(rollouts))
+    start = np.tile(contract.pose_rad, (rollouts, 1))
+    return Schedule(command, start, counted, rows, np.arange(rollouts), contract.control_dt_s)
+
+
+def _recorded(run: Rollout, schedule: Schedule, robot: Robot) -> RobotLog:
+    """What the planted robot would have written: one episode for each piece."""
+    sizes = [rows.stop - rows.start for rows in schedule.rows]
+    names = ("time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
+    columns = {name: np.concatenate([getattr(run, name)[i, :size] for i, size in enumerate(sizes)]) for name in names}
+    columns["time_s"] = np.concatenate([np.arange(size) * schedule.dt_s for size in sizes])
+    episode = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    metadata = {"robot": robot.name, "robot_hash": robot.hash, "source": {"kind": "rehearsal"}}
+    return RobotLog(joints=robot.contract.joints, metadata=metadata, episode=episode, **columns)
+
+
+def relative_errors(rehearsal: Rehearsal) -> dict[str, float]:
+    """Mean error of each parameter, relative to what was planted where that is not zero."""
+    found: dict[str, list[float]] = {}
+    for knob in rehearsal.found:
+        true = rehearsal.planted[knob.name]
+        if true:
+            found.setdefault(knob.parameter, []).append(abs(knob.value - true) / abs(true))
+    return {name: float(np.mean(errors)) for name, errors in found.items()}
