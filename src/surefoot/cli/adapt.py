@@ -76,9 +76,9 @@ def adaptation_table(adaptation: Adaptation) -> Table:
     table.add_column("knob", no_wrap=True)
     for heading in ("was", "is", "90 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("flag")
+    table.add_column("flag" if any(knob.flag for knob in adaptation.knobs) else "")
     for knob in adaptation.knobs:
         low, high = knob.interval
-        cells = (f"{knob.start:.4g}", f"{knob.value:.4g}", f"{low:.4g} to {high:.4g}", knob.flag)  # names carry their units
+        cells = (f"{knob.start:.3g}", f"{knob.value:.3g}", f"{low:.3g} to {high:.3g}", knob.flag)  # names carry their units
         table.add_row(Text(knob.name), *map(Text, cells))
     return table

@@ -26,7 +26,7 @@ from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.logs import read_log
 from surefoot.logs.doctor import diagnose as check
 from surefoot.report.fit_page import fit_page, verdict
-from surefoot.robot import load_robot
+from surefoot.robot import Robot, load_robot
 
 MODEL, SIMULATOR, PAGE, FIGURES, JOURNAL = "adapted.xml", "simulator.yaml", "fit.html", "fit.json", "journal"
 NO_COMMAND = "no-command"  # the doctor's word for a log without velocity commands
@@ -132,13 +132,14 @@ def fit(
     for line in _summary(console, result):
         say(console, line)
     say(console, f"wrote {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}")
-    say(
-        console,
-        f"next: surefoot evaluate {shlex.quote(policy)} --twin {shlex.quote(str(out / SIMULATOR))}, which shows what the policy does on the fitted robot",
-    )
+    if not replay:
+        say(
+            console,
+            f"next: {shlex.join(['surefoot', 'evaluate', policy, '--twin', str(out / SIMULATOR)])}, what the policy does on the fitted robot",
+        )
 
 
-def _write(out: Path, result: FitResult, described: Any, robot: str, facts: dict[str, Any], log: Path) -> None:
+def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: dict[str, Any], log: Path) -> None:
     """All files of a fit; the adaptation last, since it says that the others are there."""
     adaptation = result.adaptation
     write_text(out / FIGURES, json.dumps(json_ready(_figures(result, facts)), indent=1, allow_nan=False) + "\n")
@@ -158,7 +159,7 @@ def _figures(result: FitResult, facts: dict[str, Any]) -> dict[str, Any]:
         "provenance": facts, "search": result.search, "stopped": result.stopped, "remarks": list(result.remarks),
         "verdict": verdict(result).says, "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
         "knobs": [vars(knob) for knob in result.adaptation.knobs], "correlation": result.correlation.tolist(),
-        "steps": [vars(step) for step in result.steps],
+        "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
     }  # fmt: skip
 
 

@@ -5,6 +5,9 @@ many times. The correlation within a channel is alike for all joints, so it is t
 makes it known well from a few dozen episodes; a share of the diagonal keeps it from being believed too far. Curvature,
 which a linear model cannot follow, adds to every residual alike: far from the goal all count the same, and near it the
 quiet ones count more.
+
+Traces in time have far more residuals in a channel than quantiles do; all those of a channel count alike, each for itself,
+and what is correlated in them is left to the intervals, which take episodes as wholes.
 """
 
 from dataclasses import dataclass
@@ -14,38 +17,40 @@ import numpy as np
 CURVATURE = 0.3  # of the residuals' size: how far off a linear model is expected to be
 ALONE = 0.2  # share of each residual's scatter that is its own
 LEAST = 0.5  # of the median scatter in its channel, which a residual has at least
+MOST_TOGETHER = 64  # residuals of a channel whose correlation is taken into account
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """Whitening matrices, one for each channel."""
+    """Whitening, channel by channel."""
 
-    whiten: np.ndarray  # (n_channels, blocks, blocks)
+    whiten: np.ndarray  # (n_channels, blocks, blocks), or (n_channels, blocks) where each residual counts for itself
     scatter: np.ndarray  # (m,) standard deviation of each residual by chance
 
     def __call__(self, residuals: np.ndarray) -> np.ndarray:
         """Residuals (m, ...) in units of what chance and curvature explain, uncorrelated within a channel."""
-        channels, blocks, _ = self.whiten.shape
-        parts = residuals.reshape(channels, blocks, -1)
-        return (self.whiten @ parts).reshape(residuals.shape)
+        return self._apply(self.whiten, residuals)
 
     def transposed(self, whitened: np.ndarray) -> np.ndarray:
         """The transposed whitening of (m, ...): turns what acts on whitened residuals into what acts on plain ones."""
-        channels, blocks, _ = self.whiten.shape
-        parts = whitened.reshape(channels, blocks, -1)
-        return (np.swapaxes(self.whiten, 1, 2) @ parts).reshape(whitened.shape)
+        return self._apply(np.swapaxes(self.whiten, 1, 2) if self.whiten.ndim == 3 else self.whiten, whitened)
+
+    @staticmethod
+    def _apply(whiten: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        parts = residuals.reshape(*whiten.shape[:2], -1)
+        return (whiten @ parts if whiten.ndim == 3 else whiten[..., None] * parts).reshape(residuals.shape)
 
 
-def make_metric(influence: np.ndarray, residual: np.ndarray, kinds: np.ndarray, scale: float = 1.0) -> Metric:
-    """From influence (pieces, m) and the residual (m,) where it was taken; `kinds` (n_channels,) says which channels are alike.
-
-    `scale` multiplies the variance, for residuals of fewer pieces than the influence had.
-    """
+def make_metric(influence: np.ndarray, residual: np.ndarray, kinds: np.ndarray) -> Metric:
+    """From influence (pieces, m) and the residual (m,) where it was taken; `kinds` (n_channels,) says which channels are alike."""
     channels = len(kinds)
     parts = influence.reshape(len(influence), channels, -1)  # (pieces, channels, blocks)
     blocks = parts.shape[2]
     scatter = np.sqrt(np.square(parts).sum(axis=0))
     scatter = np.maximum(scatter, np.maximum(LEAST * np.median(scatter, axis=1, keepdims=True), 1e-6))
+    if blocks > MOST_TOGETHER:
+        scatter = np.broadcast_to(np.sqrt(np.square(scatter).mean(axis=1, keepdims=True)), scatter.shape)
+        return Metric(1.0 / scatter, scatter.ravel())
     white = parts / scatter
     curved = (CURVATURE * float(np.sqrt(np.square(residual).mean()))) ** 2
     whiten = np.empty((channels, blocks, blocks))
@@ -55,6 +60,6 @@ def make_metric(influence: np.ndarray, residual: np.ndarray, kinds: np.ndarray, 
         own = np.sqrt(np.maximum(np.diag(together), 1e-12))
         correlation = (1 - ALONE) * together / np.outer(own, own) + ALONE * np.eye(blocks)
         for channel in alike:
-            covariance = scale * correlation * np.outer(scatter[channel], scatter[channel]) + curved * np.eye(blocks)
+            covariance = correlation * np.outer(scatter[channel], scatter[channel]) + curved * np.eye(blocks)
             whiten[channel] = np.linalg.inv(np.linalg.cholesky(covariance))
     return Metric(whiten, scatter.ravel())

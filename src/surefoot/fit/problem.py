@@ -1,5 +1,9 @@
 """A fitting problem: candidates in, residuals, costs and falls out.
 
+Where a policy walks, residuals are differences of quantiles: nothing is aligned in time. Where recorded targets are played
+again on a robot that hangs, nothing but the parameters can make robot and simulator differ, and residuals are the traces
+themselves, tick by tick, which say more.
+
 Everything that a search asks for goes through `Problem.evaluate`, so that evaluations and simulated seconds are counted in
 one place, and a cluster could stand behind the same call.
 """
@@ -23,6 +27,7 @@ from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 
 FIT_KINDS: tuple[Kind, ...] = (*PUBLISHED, *MECHANICAL, *BASE)
+TRACES: tuple[Kind, ...] = ("position", "velocity")
 BLOCKS = 20  # of probability, in each channel
 
 
@@ -41,7 +46,7 @@ class Answer:
     """What the problem says about n candidates."""
 
     residuals: np.ndarray  # (n, m) simulator minus robot, in units of the robot's spread
-    cost: np.ndarray  # (n,) mean W1 over the published channels, or another cost
+    cost: np.ndarray  # (n,) mean W1 over the published channels, or another cost; of traces, the root mean square of positions
     fallen: np.ndarray  # (n,) share of the pieces
     influence: np.ndarray | None = None  # (pieces, m) how each piece pulls the residuals of the first candidate
 
@@ -63,12 +68,17 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Take the robot's samples once."""
-        self.kinds = kinds_in(self.log, self.kinds)
+        self.kinds = kinds_in(self.log, TRACES if self.aligned else self.kinds)
         self._whole = robot_side(self.log, self.schedule, self.robot, self.kinds)
 
     @property
+    def aligned(self) -> bool:
+        """Whether residuals are traces in time."""
+        return self.schedule.replay is not None
+
+    @property
     def channels(self) -> tuple[Channel, ...]:
-        """Of the residuals: `BLOCKS` of them for each channel."""
+        """Of the residuals: equally many for each channel."""
         return self._whole.channels
 
     def side(self, pieces: np.ndarray | None) -> RobotSide:
@@ -80,13 +90,21 @@ class Problem:
         return RobotSide(self._whole.samples[rows], renumbered, self._whole.channels, self._whole.spread)
 
     def evaluate(self, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None, *, influence: bool = False) -> Answer:
-        """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order."""
+        """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order; traces need all."""
+        assert pieces is None or not self.aligned
         started = time.perf_counter()
         schedule = self.schedule if pieces is None else self.schedule.pick(pieces)
         simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
         run = simulator.run(self.family, candidates, seed)
         stepped = time.perf_counter()
-        side = self.side(pieces)
+        answer = self._compare_traces(run, influence) if self.aligned else self._compare_quantiles(run, self.side(pieces), influence)
+        self.effort.evaluations += len(candidates)
+        self.effort.simulated_s += len(candidates) * schedule.seconds
+        self.effort.stepping_s += stepped - started
+        self.effort.wall_s += time.perf_counter() - started
+        return answer
+
+    def _compare_quantiles(self, run: Simulated, side: RobotSide, influence: bool) -> Answer:
         quantiles, published = Quantiles(side, BLOCKS), Wasserstein(side)
         counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
         sorted_rows = [sort_channels(one) for one in run.samples]
@@ -96,12 +114,16 @@ class Problem:
             else make_cost(self.cost, _some(side, counted))(Simulated(run.samples[..., counted], run.piece, run.fallen))
         )
         residuals = np.stack([quantiles.residual(rows) for rows in sorted_rows])
-        answer = Answer(residuals, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
-        self.effort.evaluations += len(candidates)
-        self.effort.simulated_s += len(candidates) * schedule.seconds
-        self.effort.stepping_s += stepped - started
-        self.effort.wall_s += time.perf_counter() - started
-        return answer
+        return Answer(residuals, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
+
+    def _compare_traces(self, run: Simulated, influence: bool) -> Answer:
+        """Simulator minus robot at every tick; the influence of a piece is its own part of them."""
+        side = self._whole
+        off = np.swapaxes((run.samples - side.samples) / side.spread.astype(np.float32), 1, 2).astype(float)  # (n, channels, ticks)
+        of_piece = side.piece == np.arange(self.schedule.n)[:, None]  # (pieces, ticks)
+        pulls = (off[0] * of_piece[:, None]).reshape(self.schedule.n, -1) if influence else None
+        positions = np.array([channel.kind == "position" for channel in side.channels])
+        return Answer(off.reshape(len(off), -1), np.sqrt(np.square(off[:, positions]).mean(axis=(1, 2))), run.fallen, pulls)
 
 
 def _some(side: RobotSide, channels: np.ndarray) -> RobotSide:

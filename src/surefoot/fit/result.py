@@ -20,6 +20,14 @@ class Step:
     values: tuple[float, ...]  # of the knobs, in their units
 
 
+@dataclass(frozen=True)
+class Traces:
+    """Root mean square of joint position, simulator minus robot at the same tick, rad."""
+
+    before: float
+    after: float
+
+
 @dataclass(frozen=True, eq=False)
 class FitResult:
     """A finished fit. `before` and `after` are on the fitted episodes, `held_*` on those that the fit never saw."""
@@ -33,4 +41,5 @@ class FitResult:
     held_after: Measured | None
     correlation: np.ndarray  # (n_knobs, n_knobs) of the errors of the estimates; those with the flag "no effect" have zeros
     stopped: str  # why the search ended, one sentence
+    traces: tuple["Traces", "Traces | None"] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed
     remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each

@@ -20,7 +20,7 @@ from surefoot.fit.intervals import Uncertainty
 from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Answer, Problem
 from surefoot.fit.quantile import Ask, QuantileSearch, QuantileSettings
-from surefoot.fit.result import FitResult, Step
+from surefoot.fit.result import FitResult, Step, Traces
 from surefoot.gap import measure
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.measure import Measured
@@ -154,7 +154,7 @@ class Fit:
             )
         before, held_before = self._measure(None, "measuring the gap"), self._measure_held(None)
         self._start_gap = before.gap.total
-        if not before.gap.measurable:
+        if not before.gap.measurable and not self.problem.aligned:
             stopped = f"no measurable gap: {before.gap.total:.4f} against a floor of {before.gap.total_floor:.4f}; nothing was changed"
             n = len(self.family.knobs)
             unknown = Uncertainty(np.full(n, np.inf), np.full(n, np.inf), np.eye(n), np.zeros(n))
@@ -163,12 +163,13 @@ class Fit:
         search = self._search()
         at, sure = search.at, self._uncertainty(search)
         after = self._measure(at, "measuring what is left")
+        held_after = self._measure_held(at)
         if after.gap.fallen > FALLING + before.gap.fallen:
             self.remarks.append(
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may match by falling; do not trust it for training"
             )
         stopped = search.done or f"stopped after {self.problem.effort.evaluations} evaluations, before it settled"
-        return self._result(at, sure, (before, after), (held_before, self._measure_held(at)), stopped, silent=silent)
+        return self._result(at, sure, (before, after), (held_before, held_after), stopped, silent=silent)
 
     # Stages
 
@@ -178,8 +179,8 @@ class Fit:
         start = np.clip(np.zeros(len(low)), low, high)
         turned = np.where(start + 1.0 <= high, start + 1.0, np.maximum(start - 1.0, low))
         candidates = np.vstack([start, start + np.diag(turned - start)])
-        pieces = np.arange(min(PROBE_PIECES, self.fitted.n))
-        answer = self._answer(Ask("look", candidates, self.settings.seed, len(pieces) / self.fitted.n), pieces)
+        pieces = None if self.problem.aligned or self.fitted.n <= PROBE_PIECES else np.arange(PROBE_PIECES)
+        answer = self._answer(Ask("look", candidates, self.settings.seed), pieces)
         silent = (answer.residuals[1:] == answer.residuals[0]).all(axis=1)
         if silent.all():
             raise FitError("no parameter that is free changes what the robot does in the simulator; free others")
@@ -242,7 +243,7 @@ class Fit:
     def _pick(self, ask: Ask) -> np.ndarray | None:
         """Pieces for a share of them, others for every question."""
         n = self.fitted.n
-        count = min(n, max(FEWEST_PIECES, round(ask.share * n)))
+        count = n if self.problem.aligned else min(n, max(FEWEST_PIECES, round(ask.share * n)))
         return None if count == n else np.sort(np.random.default_rng([ask.seed, 61]).permutation(n)[:count])
 
     def _answer(self, ask: Ask, pieces: np.ndarray | None) -> Answer:
@@ -297,6 +298,8 @@ class Fit:
         if search.metric is None:
             return float("nan")
         kinds = self._kinds()
+        if self.problem.aligned:
+            return float("nan")  # open loop: chance leaves nothing
         scatter = search.metric.scatter.reshape(len(kinds), -1)[np.isin(kinds, PUBLISHED)]
         return MEAN_DEVIATION * float(scatter.mean())
 
@@ -314,23 +317,24 @@ class Fit:
         for knob in silent:
             note = "turning it does not change the simulated walk at all"
             found.append(_fitted(knob, joints, knob.start, (knob.low, knob.high), "no effect", note))
-        settings = self.family.settings(at) if changed else dict(self.family.fixed)
+        settings = self.family.settings(at) if changed else Static(self.robot, (), self.family.fixed).settings(np.zeros(0))
         adaptation = Adaptation(self.robot.name, self.robot.hash, "static", tuple(found), settings)
         correlation = np.zeros((len(found), len(found)))
         n = len(self.family.knobs)
         correlation[:n, :n] = sure.correlation
+        traces = None
+        if self.problem.aligned:
+            traces = _traces(*gaps), None if held[0] is None or held[1] is None else _traces(held[0], held[1])
         return FitResult(
-            adaptation,
-            self.settings.search,
-            tuple(self.steps),
-            gaps[0],
-            gaps[1],
-            held[0],
-            held[1],
-            correlation,
-            stopped,
-            tuple(self.remarks),
-        )
+            adaptation, self.settings.search, tuple(self.steps), *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
+            remarks=tuple(self.remarks),
+        )  # fmt: skip
+
+
+def _traces(before: Measured, after: Measured) -> Traces:
+    picked = np.array([channel.kind == "position" for channel in before.robot.channels])
+    off = [(measured.runs[0].samples[0] - measured.robot.samples)[:, picked] for measured in (before, after)]
+    return Traces(*(float(np.sqrt(np.square(one).mean())) for one in off))
 
 
 def _fitted(knob: Knob, joints: tuple[str, ...], value: float, interval: tuple[float, float], flag: Flag, note: str) -> Fitted:

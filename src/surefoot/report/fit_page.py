@@ -10,7 +10,7 @@ import numpy as np
 
 from surefoot.adapt.adaptation import FLAGS, Fitted, Flag
 from surefoot.adapt.knobs import ALWAYS_TIED
-from surefoot.fit.result import FitResult
+from surefoot.fit.result import FitResult, Traces
 from surefoot.gap import Gap, Measured
 from surefoot.report.charts import PANEL, interval_keys, number
 from surefoot.report.fit_figures import (
@@ -52,6 +52,8 @@ class Verdict:
 
 def verdict(result: FitResult) -> Verdict:
     """Judge a fit by its gap on fitted and on held-out episodes, each beside its floor and what is measurable at all."""
+    if result.traces is not None:
+        return _of_traces(*result.traces)
     before, after = result.before.gap, result.after.gap
     held = None if result.held_after is None else result.held_after.gap
     says = _moved(result)
@@ -77,6 +79,19 @@ def verdict(result: FitResult) -> Verdict:
     if held is None:
         return Verdict("warn", "closed, not checked", f"{says}.", "Record more episodes, and some can be held back to check the values on.")
     return Verdict("good", "closed", f"{says}.", "What remains cannot be told from the simulator's own scatter.")
+
+
+def _of_traces(fitted: Traces, held: Traces | None) -> Verdict:
+    """Of targets that were played again: what counts is how near the simulator's legs stay to the robot's, tick by tick."""
+    says = f"Joint positions are off by {number(fitted.after, 3)} rad (root mean square) instead of {number(fitted.before, 3)}"
+    if held is None:
+        return Verdict(
+            "warn", "not checked", f"{says}; nothing was held back.", "Record more, and some can be held back to check the values on."
+        )
+    says = f"{says}; on what was held back by {number(held.after, 3)} instead of {number(held.before, 3)}."
+    if held.after >= held.before:
+        return Verdict("bad", "overfit", says, "The values follow these recordings and not the robot: tie joints together, or record more.")
+    return Verdict("good", "predicts", says, "What remains is what these parameters cannot say: gains, backlash, the stand itself.")
 
 
 def overfits(result: FitResult) -> bool:
