@@ -112,11 +112,9 @@ def measure_gap(
 
             cause = stage("looking for the cause")
             found = diagnose_gap(content, schedule, described, driver.make, measured, seed=seed, threads=threads, progress=cause)
+            known = {"LOG": str(log), "ROBOT": robot, "POLICY": policy, "SIMULATOR": str(out / SIMULATOR)}
             found = replace(
-                found,
-                next_command=found.next_command.replace("POLICY", shlex.quote(policy)).replace(
-                    "SIMULATOR", shlex.quote(str(out / SIMULATOR))
-                ),
+                found, next_command=" ".join(shlex.quote(known[word]) if word in known else word for word in found.next_command.split(" "))
             )
     again = _command(log, robot, policy, adaptation, cost, settle_s, seed, out)
     facts = provenance(again if diagnose or change else f"{again} --no-diagnose", log, content, described, driver)

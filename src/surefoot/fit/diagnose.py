@@ -48,7 +48,12 @@ ADVICE: dict[Kind, str] = {
     "world": "the world is another: adapt to it, or train over its whole range (surefoot train --randomization)",
 }
 UNKNOWN = "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile (surefoot train --randomization seed)"
-NEXT = "surefoot evaluate POLICY --twin SIMULATOR"  # the caller knows both
+NEXT: dict[Kind, str] = {  # the caller knows what stands in capitals
+    "numbers": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
+    "physics": "surefoot evaluate POLICY --twin SIMULATOR",
+    "world": "surefoot evaluate POLICY --twin SIMULATOR",
+}
+ALREADY_FREE = {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms"}  # in a fit
 COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
 SUSPECTS = (
     Suspect("common", "delay and noise alone", "numbers", ()),
@@ -279,9 +284,16 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
     advice = UNKNOWN if sure == "unsure" else ADVICE[best.kind]
     says = f"{'it is' if sure == 'sure' else 'most likely it is'} {best.name}: that closes {best.explains:.0%} of the gap ({second.name}: {second.explains:.0%})"
     return Diagnosis(
-        says, sure, tuple(causes), where, NEXT, problem.effort.evaluations, problem.effort.simulated_s, advice,
+        says, sure, tuple(causes), where, _next(best), problem.effort.evaluations, problem.effort.simulated_s, advice,
         problem.family.settings(points[best.key].at),
     )  # fmt: skip
+
+
+def _next(best: Cause) -> str:
+    """The command that follows; what is to blame is free in a fit, or is made so."""
+    parameters = next(suspect.parameters for suspect in SUSPECTS if suspect.key == best.key)
+    free = [name for name in parameters if name not in ALREADY_FREE]
+    return NEXT[best.kind] + (f" --free {' '.join(free)}" if best.kind == "numbers" and free else "")
 
 
 def _springs(settings: dict[str, Any], robot: Robot) -> str:

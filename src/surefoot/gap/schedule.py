@@ -2,6 +2,10 @@
 
 A piece is a run of usable rows at the control rate, long ones cut into parts. Every piece starts the simulator anew, so the
 first `settle_s` of each is dropped on both sides: the simulator has to find into the gait, and so may the robot.
+
+Episodes that start from a stance are all in the same phase of the gait, so where a piece begins and ends cuts all of them
+alike, and a recording that starts late by a tenth of a second is cut elsewhere: that alone would be a gap. Ticks near both
+ends are therefore left out at random, the nearer the more, alike for robot and simulator.
 """
 
 from dataclasses import dataclass
@@ -19,6 +23,7 @@ SETTLE_S = 0.5
 LONGEST_S = 8.0  # of a piece; longer ones are cut into parts, so that one long walk can be compared with itself too
 WALKING_SETTLE_S = 1.0  # of a part that starts in the middle of a walk
 SHORTEST_S = 0.5  # of what remains of a piece
+EDGE_S = 0.4  # about a step: over this time at both ends, ticks come to count
 FEWEST_PIECES = 2  # a floor needs the robot against itself
 LEAST_S = 5.0  # of compared time in all
 LONGEST_SETTLE_S = 60.0
@@ -92,7 +97,7 @@ def schedule_of(
         size = rows.stop - rows.start
         command[i, :size] = log.command[rows]
         command[i, size:] = log.command[rows.stop - 1]
-        counted[i, settling[i] : size] = True
+        counted[i, settling[i] : size] = True if replay else _soft_edges(size - settling[i], round(EDGE_S * contract.control_hz), i)
         if played is not None:
             played[i, :size] = log.action[rows]
             played[i, size:] = log.action[rows.stop - 1]
@@ -166,6 +171,12 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
             f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every {1e3 * contract.control_dt_s:.3g} ms; "
             "import it again with this robot, which puts it on the control rate"
         )
+
+
+def _soft_edges(ticks: int, ramp: int, piece: int) -> np.ndarray:
+    """Which of the ticks count, (ticks,): fewer towards both ends."""
+    from_end = np.minimum(np.arange(ticks), np.arange(ticks)[::-1]) + 0.5
+    return np.random.default_rng([piece, 97]).random(ticks) < from_end / max(min(ramp, ticks // 4), 1)
 
 
 def _few(names: tuple[str, ...]) -> str:
