@@ -228,6 +228,13 @@ class TestQuantileSearch:
         assert told[2] < 0.5
         assert (np.delete(told, 2) > 0.95).all()
 
+    def test_what_the_log_cannot_tell_is_pulled_back_from_elsewhere(self):
+        toy = Toy()
+        toy._slopes[:, 2] = toy._bend[:, 2] = 0.0
+        search = toy.search()
+        search.start = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0])
+        assert abs(toy.solve(search).at[2]) < 0.5
+
     def test_remaining_time_falls_to_nothing(self):
         toy = Toy()
         search = toy.search()

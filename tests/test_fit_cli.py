@@ -82,7 +82,10 @@ def done(tmp_path_factory, log) -> Done:
 class TestFiles:
     def test_all_are_there_and_nothing_else(self, done) -> None:
         assert {path.name for path in done.out.iterdir()} == FILES
-        assert f"wrote {', '.join(f'a fit/{name}' for name in ('adaptation.json', 'adapted.xml', 'simulator.yaml', 'fit.html', 'fit.json'))}" in done.said
+        assert (
+            f"wrote {', '.join(f'a fit/{name}' for name in ('adaptation.json', 'adapted.xml', 'simulator.yaml', 'fit.html', 'fit.json'))}"
+            in done.said
+        )
 
     def test_the_adaptation_is_read_back_with_the_planted_friction(self, done, go2) -> None:
         found = read_adaptation(done.out, go2)
@@ -149,8 +152,18 @@ class TestFiles:
 
 class TestReaders:
     def test_gap_takes_the_folder(self, done, surefoot, here) -> None:
-        code, out, error = surefoot(
-            "gap", done.folder / "log.parquet", "--adaptation", done.out, "--no-diagnose", "--out", "gap", "--settle-s", "0.2", "--threads", "1"
+        code, _, error = surefoot(
+            "gap",
+            done.folder / "log.parquet",
+            "--adaptation",
+            done.out,
+            "--no-diagnose",
+            "--out",
+            "gap",
+            "--settle-s",
+            "0.2",
+            "--threads",
+            "1",
         )
         assert (code, error) == (0, "")
         before = strict(done.out / "fit.json")["gaps"]["before"]["total"]
@@ -163,7 +176,7 @@ class TestReaders:
             assert part in out
 
     def test_adapt_export(self, done, surefoot, here) -> None:
-        code, _, error = surefoot("adapt", "export", done.out, "--to", "randomization", "--out", "table.yaml")
+        code, _out, error = surefoot("adapt", "export", done.out, "--to", "randomization", "--out", "table.yaml")
         assert (code, error) == (0, "")
         assert (here / "table.yaml").exists()
 
@@ -206,7 +219,7 @@ class TestAgain:
 
         monkeypatch.setattr(Problem, "evaluate", stop)
         write_log(log, here / "log.parquet")
-        code, _, error = surefoot("fit", "log.parquet", "--out", "fit", *FEW, *SMALL)
+        code, _out, error = surefoot("fit", "log.parquet", "--out", "fit", *FEW, *SMALL)
         assert (code, error) == (130, "surefoot: interrupted\n")
         assert sorted(path.name for path in (here / "fit").rglob("*")) == ["0000.npz", "0001.npz", "journal", "run.json"]
 
@@ -231,7 +244,7 @@ class TestNoGap:
         found_nm = [model.dof_frictionloss[model.joint(name).dofadr[0]] for name in robot.contract.joints]
         np.testing.assert_allclose(found_nm, 0.03)
         checked((here / "fit" / "fit.html").read_text())
-        code, _, error = surefoot("adapt", "show", "fit", "--robot", HEXAPOD)
+        code, out, error = surefoot("adapt", "show", "fit", "--robot", HEXAPOD)
         assert (code, error) == (0, "")
 
 
@@ -242,7 +255,7 @@ def refused(surefoot, here):
     def call(log: RobotLog, *arguments: object, says: tuple[str, ...]) -> None:
         write_log(log, here / "log.parquet")
         files = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
-        code, _, error = surefoot("fit", "log.parquet", "--out", "fit", *SMALL, *arguments)
+        code, _out, error = surefoot("fit", "log.parquet", "--out", "fit", *SMALL, *arguments)
         assert code == 2
         assert re.fullmatch(r"surefoot: [^\n]+\n", error)
         for part in says:
@@ -322,7 +335,7 @@ class TestRefused:
 
     @pytest.mark.parametrize(("given", "says"), [(("nowhere.parquet",), "nowhere.parquet"), ((), "give a log to fit")])
     def test_a_log_that_is_not_there(self, surefoot, here, given, says) -> None:
-        code, _, error = surefoot("fit", *given, "--out", "fit")
+        code, _out, error = surefoot("fit", *given, "--out", "fit")
         assert code == 2
         assert re.fullmatch(r"surefoot: [^\n]+\n", error)
         assert says in error
@@ -331,7 +344,7 @@ class TestRefused:
     def test_a_file_where_the_folder_should_be(self, surefoot, here, log) -> None:
         write_log(log, here / "log.parquet")
         (here / "fit").write_text("mine")
-        code, _, error = surefoot("fit", "log.parquet", "--out", "fit", *SMALL)
+        code, _out, error = surefoot("fit", "log.parquet", "--out", "fit", *SMALL)
         assert code == 2
         assert re.fullmatch(r"surefoot: [^\n]*fit is a file, not a folder[^\n]*\n", error)
         assert (here / "fit").read_text() == "mine"

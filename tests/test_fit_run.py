@@ -153,7 +153,9 @@ class TestRecovers:
         last = [progress for progress in seen if progress.evaluations][-1]
         assert last.moved[0][0] in PLANTED[robot.name]
         assert last.gap < last.start_gap
-        plain = json.loads(json.dumps({**dataclasses.asdict(result.adaptation), "steps": [vars(step) for step in result.steps]}))  # no numpy in it
+        plain = json.loads(
+            json.dumps({**dataclasses.asdict(result.adaptation), "steps": [vars(step) for step in result.steps]})
+        )  # no numpy in it
         assert plain["robot"] == robot.name
 
 
@@ -172,7 +174,8 @@ class TestNothingToDo:
     def test_what_was_fixed_stays_in_the_settings(self, go2):
         result = make_fit(go2, walked(go2, dry_friction_nm=0.6), ("dry_friction_nm", "delay_s"), fix={"dry_friction_nm": 0.6}).run()
         assert result.stopped.startswith("no measurable gap")
-        assert result.adaptation.settings == {"dry_friction_nm": 0.6}
+        assert list(result.adaptation.settings) == ["dry_friction_nm"]
+        np.testing.assert_allclose(result.adaptation.settings["dry_friction_nm"], 0.6)
 
 
 class TestKnobsWithoutEffect:

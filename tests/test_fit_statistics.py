@@ -267,6 +267,13 @@ class TestUncertainty:
         np.testing.assert_allclose(np.diag(found.correlation), 1.0)
         assert found.error[0] > 3 * found.error[2]
 
+    @pytest.mark.parametrize("pieces", [5, 30])
+    def test_half_widths_are_students_with_the_number_of_pieces(self, pieces):
+        rng = np.random.default_rng(9)
+        white = rng.normal(size=(20, 3))
+        found = uncertainty(plain_metric(20), Slopes(white, white, np.zeros(3)), 0.0, np.ones(3, dtype=bool), rng.normal(size=(pieces, 20)))
+        np.testing.assert_allclose(found.half_width, student_90(pieces - 1) * found.error)
+
     def test_told_is_the_share_that_comes_from_the_log(self):
         white = np.eye(3) * np.array([10.0, 1.0, 0.0])
         found = uncertainty(plain_metric(3), Slopes(white, white, np.zeros(3)), 1.0, np.ones(3, dtype=bool), np.ones((5, 3)))

@@ -15,7 +15,7 @@ from surefoot.gap.costs import Quantiles
 from surefoot.gap.costs import Robot as RobotSide
 from surefoot.gap.distance import quantile_means, sort_channels, w1_sorted, wasserstein
 from surefoot.gap.match_state import match_state
-from surefoot.gap.schedule import spread_of
+from surefoot.gap.schedule import EDGE_S, spread_of
 from surefoot.gap.simulate import refuse_falling
 from surefoot.logs import RobotLog, read_log, record, write_log
 from surefoot.policy.agents import make_agent
@@ -177,12 +177,21 @@ class TestSchedule:
         hz = robot.contract.control_hz
         assert schedule.n == 8
         assert list(schedule.episode) == list(range(8))
-        assert not schedule.counted[:, : round(0.4 * hz)].any()
-        assert schedule.counted[:, round(0.4 * hz) :].all()
+        settle, edge = round(0.4 * hz), round(EDGE_S * hz)
+        assert not schedule.counted[:, :settle].any()
+        assert schedule.counted[:, settle + edge : -edge].all()
+        ramp = np.r_[schedule.counted[:, settle : settle + edge].mean(), schedule.counted[:, -edge:].mean()]
+        assert ((ramp > 0.3) & (ramp < 0.7)).all()  # half of the ticks near the ends count
         np.testing.assert_array_equal(schedule.command[3], log.command[schedule.rows[3]])
         np.testing.assert_array_equal(
             schedule.start_rad[3].astype(np.float32), log.joint_position_rad[schedule.rows[3].start].astype(np.float32)
         )
+
+    def test_a_replay_counts_every_tick_after_settling(self, robot, log) -> None:
+        schedule = schedule_of(log, robot, settle_s=0.4, replay=True)
+        assert schedule.counted[:, round(0.4 * robot.contract.control_hz) :].all()
+        np.testing.assert_array_equal(schedule.replay[3], log.action[schedule.rows[3]])
+        np.testing.assert_array_equal(schedule.pick(np.array([3])).replay[0], schedule.replay[3])
 
     def test_unusable_rows_and_gaps_in_time_split(self, robot, log) -> None:
         rows = log.episodes()
@@ -207,15 +216,17 @@ class TestSchedule:
         schedule = schedule_of(log, robot, usable)
         assert list(schedule.episode) == list(range(1, 8))
         settle = round(0.5 * robot.contract.control_hz)
-        assert schedule.counted[0].sum() == 70 - settle
+        assert not schedule.counted[0, 70:].any()
+        assert 0.5 * (70 - settle) < schedule.counted[0].sum() <= 70 - settle
         np.testing.assert_array_equal(
             schedule.command[0, 70:], np.tile(log.command[rows[1].start + 69], (schedule.command.shape[1] - 70, 1))
         )
         side = robot_side(log, schedule, robot, PUBLISHED)
         assert len(side.samples) == schedule.counted.sum()
-        assert (side.piece == 0).sum() == 70 - settle
+        assert (side.piece == 0).sum() == schedule.counted[0].sum()
+        first = int(np.argmax(schedule.counted[0]))
         n_joints = robot.contract.n_joints
-        np.testing.assert_allclose(side.samples[0, :n_joints], log.joint_position_rad[rows[1].start + settle], rtol=1e-6)
+        np.testing.assert_allclose(side.samples[0, :n_joints], log.joint_position_rad[rows[1].start + first], rtol=1e-6)
 
     def test_what_is_not_a_number_matters_only_in_usable_rows(self, robot, log) -> None:
         position = log.joint_position_rad.copy()

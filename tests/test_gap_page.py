@@ -131,9 +131,9 @@ class TestFigures:
     def test_torque_is_the_servo_s_law_with_the_target_before_and_never_across_pieces(self, robot, log, measured) -> None:
         contract, schedule = robot.contract, measured.simulator.schedule
         speed, torque = joint_torques(measured, measured.robot.samples, robot)
-        assert len(torque) == len(measured.robot.samples) - schedule.n
-        settle = int(np.argmax(schedule.counted[0]))
-        row = schedule.rows[0].start + settle + 1  # the second counted tick of the first piece
+        follows = schedule.counted[:, 1:] & schedule.counted[:, :-1]
+        assert len(torque) == follows.sum()
+        row = schedule.rows[0].start + int(np.argmax(follows[0])) + 1  # the first tick whose predecessor counts too
         target = np.array(contract.pose_rad) + np.array(contract.action_scale_rad) * log.action[row - 1]
         expected = (
             np.array(contract.kp_nm_per_rad) * (target - log.joint_position_rad[row])

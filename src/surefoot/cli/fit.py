@@ -93,6 +93,8 @@ def fit(
         raise FitError(f"held_out is {held_out:g}; it must be a share from 0 to 0.5")
     if cost != "wasserstein" and search != "cma":
         raise FitError(f"the quantile search closes the Wasserstein distance; to minimize {cost}, give --search cma")
+    if seed < 0:
+        raise FitError(f"the seed is {seed}; it must be a whole number from 0 on")
     described = load_robot(robot)
     replay = policy == REPLAY
     settings = FitSettings(

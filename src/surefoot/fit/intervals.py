@@ -3,14 +3,20 @@
 The answer of a fit moves with the residuals by a gain matrix. Each episode pulls the residuals a little; the gain turns that
 into a pull on the answer. The squares of those pulls, summed over the episodes, are the variance of the answer, with
 everything that is correlated within an episode kept together. It is the bootstrap over episodes in the limit of many draws.
+
+The gain weighs residuals by how they scatter, which the same episodes tell: it favours what they, by chance, agree on, and
+their own pulls through it are too small, by a lot where they are few. So each episode pulls by a gain that was made without it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from surefoot.fit.metric import Metric
 from surefoot.fit.slopes import Slopes
+
+FOLDS = 5  # of the pieces, each left out in turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +37,23 @@ def gain_of(metric: Metric, slopes: Slopes, pull: float, free: np.ndarray) -> np
     return gain
 
 
-def uncertainty(metric: Metric, slopes: Slopes, pull: float, free: np.ndarray, influence: np.ndarray) -> Uncertainty:
-    """Of an answer with these slopes and this influence (pieces, m) of its episodes."""
-    gain = gain_of(metric, slopes, pull, free)
-    pulls = influence @ gain.T
-    pieces = len(pulls)
+def uncertainty(
+    metric: Metric, slopes: Slopes, pull: float, free: np.ndarray, influence: np.ndarray,
+    made: Callable[[np.ndarray], tuple[Metric, Slopes]] | None = None,
+) -> Uncertainty:  # fmt: skip
+    """Of an answer with these slopes and this influence (pieces, m) of its episodes; `made` makes metric and slopes from some of it.
+
+    Without `made`, metric and slopes are taken to be known from elsewhere.
+    """
+    pieces = len(influence)
+    if made is None or pieces < 3:
+        pulls = influence @ gain_of(metric, slopes, pull, free).T
+    else:
+        pulls = np.empty((pieces, len(free)))
+        for fold in range(min(FOLDS, pieces)):
+            out = np.arange(pieces) % FOLDS == fold
+            others = (influence[~out] - influence[~out].mean(axis=0)) * np.sqrt(pieces / (~out).sum())
+            pulls[out] = influence[out] @ gain_of(*made(others), pull, free).T
     covariance = pulls.T @ pulls * pieces / max(pieces - 1, 1)
     error = np.sqrt(np.diag(covariance))
     scale = np.where(error > 0, error, 1.0)

@@ -5,8 +5,6 @@ ends in the same numbers as a run that was never stopped, because it is the same
 """
 
 import json
-import shutil
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +20,12 @@ class Journal:
     """Answers of a run that is known by `identity`: all that decides its course."""
 
     def __init__(self, folder: Path, identity: dict[str, object], *, restart: bool = False):
-        self._folder, self._next = folder, 0
+        self._folder, self._next, self._identity = folder, 0, canonical_json(identity).encode()
         path = folder / IDENTITY
         known = _read(path)
-        if restart and known is not None:
-            shutil.rmtree(folder)
+        if restart:
+            for place in (path, *folder.glob("*.npz")):
+                place.unlink(missing_ok=True)
             known = None
         if known is not None and canonical_json(known) != canonical_json(identity):
             differs = sorted(key for key in set(known) | set(identity) if known.get(key) != identity.get(key))
@@ -40,24 +39,23 @@ class Journal:
         """The next answer and the seconds that it took, if it is known and was given to this question."""
         try:
             with np.load(self._file(), allow_pickle=False) as file:
-                if str(file["question"]) != sha256(question):
+                if str(file["question"]) != sha256(self._identity, question):
                     return None
-                influence = file.get("influence")
+                influence = file["influence"] if len(file["influence"]) else None
                 found = Answer(file["residuals"], file["cost"], file["fallen"], influence), float(file["wall_s"])
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):  # not there, or not ours: simulate
+        except Exception:  # not there, cut off, or not ours, and a zip file can be wrong in many ways: simulate
             return None
         self._next += 1
         return found
 
     def keep(self, question: bytes, answer: Answer, wall_s: float) -> None:
         """Write an answer, whole or not at all."""
-        parts = {"residuals": answer.residuals, "cost": answer.cost, "fallen": answer.fallen}
-        if answer.influence is not None:
-            parts["influence"] = answer.influence
+        influence = np.zeros(0) if answer.influence is None else answer.influence
+        parts = {"residuals": answer.residuals, "cost": answer.cost, "fallen": answer.fallen, "influence": influence}
 
         def write(place: Path) -> None:
             with place.open("wb") as file:
-                np.savez(file, question=np.array(sha256(question)), wall_s=np.array(wall_s), **parts)  # type: ignore[arg-type]
+                np.savez(file, question=np.array(sha256(self._identity, question)), wall_s=np.array(wall_s), **parts)  # type: ignore[arg-type]
 
         write_whole(self._file(), write)
         self._next += 1

@@ -102,6 +102,11 @@ class QuantileSearch:
         """Whether the slopes at the present point are known."""
         return self._fresh
 
+    @property
+    def learned(self) -> bool:
+        """Whether slopes are known at all, so that it can be said how far the answer may be off."""
+        return bool(self._designs)
+
     def remaining(self, spent_s: float) -> float:
         """About how long it will still take, s, from what was spent so far: iterations with many pieces take longer."""
         weight = np.array([designs * len(self.low) + steps * len(LENGTHS) for designs, steps in self.settings.levels])
@@ -153,7 +158,14 @@ class QuantileSearch:
         """Of the present point."""
         assert self.metric is not None
         assert self.influence is not None
-        return uncertainty(self.metric, self.slopes, self.pull, (self.at > self.low) & (self.at < self.high), self.influence)
+
+        def made(influence: np.ndarray) -> tuple[Metric, Slopes]:
+            assert self.residual is not None
+            metric = make_metric(influence, self.residual, self.kinds)
+            return metric, slopes_at(self._designs, self.at, metric)
+
+        free = (self.at > self.low) & (self.at < self.high)
+        return uncertainty(self.metric, self.slopes, self.pull, free, self.influence, made)
 
     def _walk(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray) -> None:
         assert self.metric is not None

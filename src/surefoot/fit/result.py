@@ -41,5 +41,5 @@ class FitResult:
     held_after: Measured | None
     correlation: np.ndarray  # (n_knobs, n_knobs) of the errors of the estimates; those with the flag "no effect" have zeros
     stopped: str  # why the search ended, one sentence
-    traces: tuple["Traces", "Traces | None"] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed
     remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each
+    traces: tuple[Traces, Traces | None] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed

@@ -29,7 +29,7 @@ from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import PARAMETERS, resolve
+from surefoot.sim.parameters import PARAMETERS, names_of, resolve
 from surefoot.sim.scene import build_scene
 
 WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
@@ -106,12 +106,12 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
     scene = build_scene(robot, Flat(), None, torque_speed=False)
     for name, value in settings.fix.items():
         resolve(name, value, robot, scene, 1, FitError)
-    joints = robot.contract.joints
     found = []
     for knob in make_knobs(robot, settings.free, settings.tie, read_priors(settings.priors)):
         held = settings.fix.get(knob.parameter)
         if isinstance(held, dict):  # some joints are held, the others stay free
-            knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(joints[k], pattern) for pattern in held)))
+            names = names_of(knob.parameter, robot, scene.model)
+            knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)))
         if held is None or (isinstance(held, dict) and knob.entries):
             found.append(knob)
     if not found:
@@ -217,7 +217,7 @@ class Fit:
     def _uncertainty(self, search: Search) -> Uncertainty:
         """Of the answer; where the search has no slopes of its own, they are taken there."""
         low, high = self.family.bounds
-        if not isinstance(search, QuantileSearch):
+        if not (isinstance(search, QuantileSearch) and search.learned):
             looked = QuantileSearch(low, high, self._kinds(), self.settings.seed, self.settings.quantile, search.at)
             looked.level = len(self.settings.quantile.levels) - 1
             while not looked.designed:

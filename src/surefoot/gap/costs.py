@@ -103,10 +103,12 @@ class Quantiles:
         rows = sort_channels(samples)
         edges = rows[:, np.linspace(0, rows.shape[1] - 1, self.blocks + 1).round().astype(int)]
         first = np.flatnonzero(np.diff(self._piece, prepend=-1))
+        share = np.diff(first, append=len(samples))[:, None] / len(samples)
         pulls = np.empty((len(first), len(rows), self.blocks))
         for block in range(self.blocks):
             inside = np.clip(samples, edges[:, block], edges[:, block + 1])
-            pulls[:, :, block] = np.add.reduceat(inside - inside.mean(axis=0), first, axis=0)
+            sums = np.add.reduceat(inside, first, axis=0, dtype=float)  # in single precision the mean of many samples is too coarse
+            pulls[:, :, block] = sums - share * sums.sum(axis=0)
         pulls *= self.blocks / (len(samples) * self._spread[:, None])
         return pulls.reshape(len(first), -1)
 

@@ -102,7 +102,7 @@ def torque_panels(measured: Measured, robot: Robot) -> list[str]:
 
 def joint_torques(measured: Measured, samples: np.ndarray, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Speeds and torques (rows, n_joints) by the servo's own law, from the target of the tick before."""
-    contract, piece = robot.contract, measured.robot.piece
+    contract, counted = robot.contract, measured.simulator.schedule.counted
     column = {(channel.where, channel.kind): i for i, channel in enumerate(measured.robot.channels)}
     position, velocity, action = (
         samples[:, [column[joint, kind] for joint in contract.joints]].astype(float) for kind in ("position", "velocity", "action")
@@ -110,8 +110,8 @@ def joint_torques(measured: Measured, samples: np.ndarray, robot: Robot) -> tupl
     clipped = np.clip(action, -contract.action_clip, contract.action_clip)
     target = np.array(contract.pose_rad) + np.array(contract.action_scale_rad) * clipped
     torque = np.array(contract.kp_nm_per_rad) * (target[:-1] - position[1:]) - np.array(contract.kd_nms_per_rad) * velocity[1:]
-    same = piece[1:] == piece[:-1]
-    return velocity[1:][same], torque[same]
+    follows = np.diff(np.flatnonzero(np.pad(counted, ((0, 0), (0, 1))))) == 1  # a tick between pieces, so that none follows another
+    return velocity[1:][follows], torque[follows]
 
 
 def _few(x: np.ndarray, y: np.ndarray) -> np.ndarray:
