@@ -113,7 +113,7 @@ class TestHonesty:
                 seeds.append(ask.seed)
                 search.tell(ask, *curved(TRUTH, 1.0)(ask))
         assert len(set(seeds)) == len(seeds)
-        assert (ask.kind, ask.part, len(ask.candidates)) == ("population", False, 4 + int(3 * np.log(6)) + 1)
+        assert (ask.kind, ask.share, len(ask.candidates)) == ("population", 1.0, 4 + int(3 * np.log(6)) + 1)
 
 
 class TestScoring:
