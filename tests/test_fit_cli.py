@@ -24,7 +24,7 @@ from surefoot.sim.twin import Twin, load_twin
 
 FRICTION_NM = 0.6
 FEW = ("--fix", "armature_kgm2=0.01", "viscous_friction_nms=0.1", "torque_noise_nm=0", "delay_s=0", "--tie", "all")
-SMALL = ("--settle-s", "0.2", "--threads", "1")
+SMALL = ("--settle-s", "0.2", "--threads", "1", "--family", "static")
 FILES = {"adaptation.json", "adapted.xml", "simulator.yaml", "fit.json", "fit.html", "journal"}
 PRIORS = "torque_limit_nm: {start: 450, low: 400, high: 500, step: 1.05, log: true}\n"
 
@@ -221,7 +221,7 @@ class TestAgain:
         write_log(log, here / "log.parquet")
         code, _out, error = surefoot("fit", "log.parquet", "--out", "fit", *FEW, *SMALL)
         assert (code, error) == (130, "surefoot: interrupted\n")
-        assert sorted(path.name for path in (here / "fit").rglob("*")) == ["0000.npz", "0001.npz", "journal", "run.json"]
+        assert sorted(path.name for path in (here / "fit").rglob("*")) == ["0000.npz", "0001.npz", "journal", "run.json", "static"]
 
 
 class TestNoGap:

@@ -2,12 +2,14 @@
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
+from rich.table import Table
 
 from surefoot.adapt import ADAPTATION, write_adaptation
 from surefoot.adapt.export import write_mjcf
@@ -18,17 +20,20 @@ from surefoot.cli.rehearsal import Planned, run_rehearsal
 from surefoot.errors import FitError, SurefootError
 from surefoot.files import check_place, json_ready, write_text
 from surefoot.fit.journal import Journal
+from surefoot.fit.ladder import RUNGS, climb
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import STAND, WALKING, Fit, FitSettings, Progress, SearchName, make_family
+from surefoot.fit.run import STAND, WALKING, Fit, FitSettings, Progress, SearchName, Shared, make_family
 from surefoot.gap import schedule_of
 from surefoot.gap.costs import check_cost
 from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.logs import read_log
 from surefoot.logs.doctor import diagnose as check
 from surefoot.report.fit_page import fit_page, verdict
+from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
 
 MODEL, SIMULATOR, PAGE, FIGURES, JOURNAL = "adapted.xml", "simulator.yaml", "fit.html", "fit.json", "journal"
+Family = Literal["auto", "static", "residual"]
 NO_COMMAND = "no-command"  # the doctor's word for a log without velocity commands
 
 
@@ -39,6 +44,8 @@ def fit(
     out: Path,
     robot: str = "go2",
     policy: str | None = None,
+    family: Family = "auto",
+    per_joint: bool = False,
     free: tuple[str, ...] = (),
     fix: tuple[str, ...] = (),
     tie: str = "none",
@@ -69,6 +76,8 @@ def fit(
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
         policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or trot; replay for legs in the air without a policy, where the recorded targets are played again; without it, the one that the log names
+        family: static, numbers of the model alone; residual, with a torque that the model has no part for (a spring, a belt, a cable); auto, static first, and the next one only where the held-out gap stays above its floor
+        per_joint: let the missing torque differ from joint to joint, not only from type to type
         free: more parameters to search, such as motor_strength encoder_bias_rad floor_friction base_mass_kg base_com_offset_m, or "motor_strength[*_calf_joint]" for some joints
         fix: parameters to hold at a value instead, as name=value or "name[joints]=value", such as delay_s=0.005
         tie: which joints share a value: none, mirror (left = right), type (the same joint of all legs), all
@@ -112,7 +121,7 @@ def fit(
     driver = make_driver(policy, described, seed)
     schedule = schedule_of(content, described, finite_rows(content), settle_s, replay=replay)  # what is missing altogether is said at once
     console = Console()
-    command = _command(log, robot, policy, out, free, fix, settings, settle_s)
+    command = _command(log, robot, policy, out, free, fix, settings, settle_s) + _family_words(family, per_joint)
     facts = provenance(command, log, content, described, driver)
     identity = {
         "log": facts["log"]["sha256"], "robot": described.hash, "policy": driver.hash, "settings": repr(replace(settings, priors=None)),
@@ -124,14 +133,19 @@ def fit(
         refuse_ill(checked, log, robot, allowed=(TOO_SHORT, NO_COMMAND) if replay else (TOO_SHORT,))
         if not replay:  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
             schedule = schedule_of(content, described, checked.usable, settle_s)
-        journal = Journal(out / JOURNAL, identity, restart=restart)
-        result = Fit(content, schedule, described, driver.make, settings, journal, threads=threads, progress=screen.show).run()
+
+        def fit_one(asked: FitSettings, name: str, start: Mapping[str, float]) -> FitResult:
+            journal = Journal(out / JOURNAL / name.replace(" ", "-"), identity, restart=restart)
+            show = screen.named(name)
+            return Fit(content, schedule, described, driver.make, asked, journal, threads=threads, progress=show, start=start).run()
+
+        result = climb(settings, fit_one, _rungs(family, per_joint, replay))
     warnings = [finding.title for finding in checked.findings if finding.severity != "note" or finding.code in ("fall", "near-fall")]
     result = replace(result, remarks=(*(f"the doctor says: {title}" for title in warnings), *result.remarks))
     facts |= {"seed": seed, "settle_s": settle_s, "held_out": held_out}
     result = replace(result, adaptation=replace(result.adaptation, provenance=facts))
     _write(out, result, described, robot, facts, log)
-    for line in _summary(console, result):
+    for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described)):
         say(console, line)
     say(console, f"wrote {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}")
     if not replay:
@@ -139,6 +153,19 @@ def fit(
             console,
             f"next: {shlex.join(['surefoot', 'evaluate', policy, '--twin', str(out / SIMULATOR)])}, what the policy does on the fitted robot",
         )
+
+
+def _family_words(family: Family, per_joint: bool) -> str:
+    return (f" --family {family}" if family != "auto" else "") + (" --per-joint" if per_joint else "")
+
+
+def _rungs(family: Family, per_joint: bool, replay: bool) -> tuple[Shared, ...]:
+    """The families to climb, simplest first; a stand has no floor to stop at, so what is asked for is fitted."""
+    if family == "static" or (family == "auto" and replay):
+        return ("none",)
+    if family == "residual":
+        return ("joint",) if per_joint else ("type",)
+    return ("none", "joint") if per_joint else RUNGS
 
 
 def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: dict[str, Any], log: Path) -> None:
@@ -161,7 +188,7 @@ def _figures(result: FitResult, facts: dict[str, Any]) -> dict[str, Any]:
         "provenance": facts, "search": result.search, "stopped": result.stopped, "remarks": list(result.remarks),
         "verdict": verdict(result).says, "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
         "knobs": [vars(knob) for knob in result.adaptation.knobs], "correlation": result.correlation.tolist(),
-        "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
+        "families": [vars(one) for one in result.tried], "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
     }  # fmt: skip
 
 
@@ -208,8 +235,26 @@ def _summary(console: Console, result: FitResult) -> list[str]:
     """The table of parameters, and the lines to print below it."""
     console.print(adaptation_table(result.adaptation))
     judged = verdict(result)
+    if len(result.tried) > 1:
+        console.print(_families(result))
     lines = [f"{judged.word}: {judged.says}", judged.advice] + [f"warning: {remark}" for remark in result.remarks]
     if result.steps:
         last = result.steps[-1]
         lines.append(f"{result.stopped}: {last.evaluations} evaluations, {last.simulated_s:,.0f} simulated s, {last.wall_s / 60:.1f} min")
     return [line for line in lines if line]
+
+
+def _families(result: FitResult) -> Table:
+    """What each family left, and what it took."""
+    table = Table(title="families, simplest first", title_justify="left")
+    table.add_column("family", no_wrap=True)
+    for heading in ("numbers", "gap", "floor", "evaluations", "minutes"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for one in result.tried:
+        table.add_row(
+            one.family, str(one.parameters), f"{one.gap:.4f}", f"{one.floor:.4f}", str(one.evaluations), f"{one.wall_s / 60:.1f}",
+            "chosen" if one.chosen else "",
+        )  # fmt: skip
+    table.caption = "gap on held-out episodes" if result.tried[0].held_out else "gap on the fitted episodes: none were held back"
+    return table

@@ -1,6 +1,8 @@
 """The progress of a fit: one screen where there is one, a line now and then where there is not."""
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -29,6 +31,10 @@ class Screen:
     def __exit__(self, *reason: object) -> None:
         if self._live is not None:
             self._live.__exit__(None, None, None)
+
+    def named(self, family: str) -> Callable[[Progress], None]:
+        """Show the progress of one family of several."""
+        return lambda progress: self.show(replace(progress, stage=f"{family}: {progress.stage}"))
 
     def show(self, progress: Progress) -> None:
         """Show where a fit stands."""

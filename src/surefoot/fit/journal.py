@@ -30,7 +30,7 @@ class Journal:
         if known is not None and canonical_json(known) != canonical_json(identity):
             differs = sorted(key for key in set(known) | set(identity) if known.get(key) != identity.get(key))
             raise FitError(
-                f"{folder.parent} holds a run with other settings ({', '.join(differs)}); give another --out, or --restart to begin anew there"
+                f"{folder} holds a run with other settings ({', '.join(differs)}); give another --out, or --restart to begin anew there"
             )
         if known is None:
             write_text(path, json.dumps(identity, indent=1, sort_keys=True) + "\n")

@@ -28,6 +28,22 @@ class Traces:
     after: float
 
 
+@dataclass(frozen=True)
+class Tried:
+    """One family that was fitted, and how it does on episodes that no fit saw."""
+
+    family: str  # "static", "residual by type", "residual by joint"
+    parameters: int
+    gap: float  # on held-out episodes, or on the fitted ones where none were held back
+    floor: float
+    limit: float  # below, the gap cannot be told from none
+    held_out: bool
+    evaluations: int
+    simulated_s: float
+    wall_s: float
+    chosen: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class FitResult:
     """A finished fit. `before` and `after` are on the fitted episodes, `held_*` on those that the fit never saw."""
@@ -43,3 +59,4 @@ class FitResult:
     stopped: str  # why the search ended, one sentence
     remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each
     traces: tuple[Traces, Traces | None] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed
+    tried: tuple[Tried, ...] = ()  # families, simplest first, where several were

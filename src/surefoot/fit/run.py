@@ -4,7 +4,7 @@ Everything that takes long goes through the journal, so that the same call conti
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -34,12 +34,14 @@ from surefoot.sim.scene import build_scene
 
 WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
 STAND = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s")  # and legs in the air, which nothing shakes
+TERMS = ("residual_constant_nm", "residual_position_nm_per_rad", "residual_error_nm_per_rad")  # beyond what friction stands for
 PROBE_PIECES = 4
 FEWEST_HELD = 2  # pieces: a floor needs the robot against itself
 FEWEST_PIECES = 4  # of a design
 MEAN_DEVIATION = 0.8  # of a normal distribution, in standard deviations
 FALLING = 0.1  # share of pieces that fall in the simulator and not on the robot, which is worth a word
 SearchName = Literal["quantile", "cma"]
+Shared = Literal["none", "type", "joint"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class FitSettings:
     free: tuple[str, ...] = WALKING
     fix: dict[str, Any] = field(default_factory=dict)  # parameter -> value, as Worlds.set takes it
     tie: str = "none"
+    torque: Shared = (
+        "none"  # whether a torque that the model has no part for is searched too: one for each type of joint, or for each joint
+    )
     priors: Path | None = None
     search: SearchName = "quantile"
     cost: str = "wasserstein"  # of CMA-ES
@@ -106,8 +111,13 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
     scene = build_scene(robot, Flat(), None, torque_speed=False)
     for name, value in settings.fix.items():
         resolve(name, value, robot, scene, 1, FitError)
+    priors = read_priors(settings.priors)
+    made = make_knobs(robot, settings.free, settings.tie, priors)
+    if settings.torque != "none":
+        named = tuple(name for name in TERMS if name not in settings.free)
+        made += make_knobs(robot, named, "type" if settings.torque == "type" else "none", priors)
     found = []
-    for knob in make_knobs(robot, settings.free, settings.tie, read_priors(settings.priors)):
+    for knob in made:
         held = settings.fix.get(knob.parameter)
         if isinstance(held, dict):  # some joints are held, the others stay free
             names = names_of(knob.parameter, robot, scene.model)
@@ -135,8 +145,9 @@ class Fit:
 
     def __init__(
         self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], settings: FitSettings, journal: Journal | None,
-        *, threads: int = 0, progress: Callable[[Progress], None] | None = None,
+        *, threads: int = 0, progress: Callable[[Progress], None] | None = None, start: Mapping[str, float] | None = None,
     ):  # fmt: skip
+        """`start` gives values to begin the search at, by the names of knobs."""
         self.log, self.robot, self.make_agent, self.settings, self.threads = log, robot, make_agent, settings, threads
         self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
         self.family = make_family(robot, settings)
@@ -144,7 +155,7 @@ class Fit:
         self.remarks: list[str] = []
         self.steps: list[Step] = []
         self.wall_s = 0.0
-        self._journal, self._show, self._start_gap = journal, progress, float("nan")
+        self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}
 
     def run(self) -> FitResult:
         """Do it."""
@@ -199,7 +210,7 @@ class Fit:
         search: Search = (
             CmaSearch(low, high, settings.seed, settings.cma)
             if settings.search == "cma"
-            else QuantileSearch(low, high, self._kinds(), settings.seed, settings.quantile)
+            else QuantileSearch(low, high, self._kinds(), settings.seed, settings.quantile, self._begin())
         )
         while search.done is None and self.problem.effort.evaluations < settings.most_evaluations:
             before = search.iteration
@@ -266,6 +277,9 @@ class Fit:
         self.wall_s += wall_s
         return answer
 
+    def _begin(self) -> np.ndarray:
+        return np.array([knob.turns(self._start.get(knob.name, knob.origin)) for knob in self.family.knobs])
+
     def _kinds(self) -> np.ndarray:
         return np.array([channel.kind for channel in self.problem.channels])
 
@@ -318,7 +332,9 @@ class Fit:
             note = "turning it does not change the simulated walk at all"
             found.append(_fitted(knob, joints, knob.start, (knob.low, knob.high), "no effect", note))
         settings = self.family.settings(at) if changed else Static(self.robot, (), self.family.fixed).settings(np.zeros(0))
-        adaptation = Adaptation(self.robot.name, self.robot.hash, "static", tuple(found), settings)
+        adaptation = Adaptation(
+            self.robot.name, self.robot.hash, "static" if self.settings.torque == "none" else "residual", tuple(found), settings
+        )
         correlation = np.zeros((len(found), len(found)))
         n = len(self.family.knobs)
         correlation[:n, :n] = sure.correlation

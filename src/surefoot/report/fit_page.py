@@ -31,6 +31,7 @@ from surefoot.report.fit_figures import (
 )
 from surefoot.report.gap_figures import CHANGE_KEYS, changed_distributions
 from surefoot.report.page import Card, Page, State, Tile
+from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot
 from surefoot.sim.parameters import PARAMETERS
 
@@ -145,6 +146,7 @@ def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: s
         f"{_episodes(result.after)} episodes, {number(gap.seconds)} s after settling",
     )
     _head(page, result)
+    _families(page, result, robot)
     _parameter_section(page, result.adaptation.knobs)
     page.section("Where it was worst")
     page.panels(
@@ -161,6 +163,33 @@ def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: s
     _search(page, result, robot)
     _effort(page, result, facts)
     return page.render()
+
+
+def _families(page: Page, result: FitResult, robot: Robot) -> None:
+    """Which families of changes were tried, and what a missing torque looks like."""
+    words = torque_words(result.adaptation.knobs, robot)
+    if len(result.tried) < 2 and not words:
+        return
+    page.section("What kind of change")
+    if len(result.tried) > 1:
+        rows: list[tuple[str | float, ...]] = [
+            (
+                one.family,
+                float(one.parameters),
+                one.gap,
+                one.floor,
+                one.limit,
+                float(one.evaluations),
+                one.wall_s / 60,
+                "chosen" if one.chosen else "",
+            )
+            for one in result.tried
+        ]
+        of = "held-out episodes, which no fit saw" if result.tried[0].held_out else "the fitted episodes, since none were held back"
+        caption = f"Gap on {of}. The simplest family within the floor's uncertainty of the best is chosen."
+        page.table(("family", "parameters", "gap", "floor", "measurable above", "evaluations", "minutes", ""), rows, caption)
+    for sentence in words:
+        page.text(sentence)
 
 
 def _head(page: Page, result: FitResult) -> None:

@@ -47,6 +47,12 @@ PARAMETERS: dict[str, Parameter] = {
     "no_load_speed_rad_s": Parameter("rad/s", "joint", 1e-3, MOST, "speed at which back-EMF leaves no torque; needs stall_torque_nm", INF),
     "backlash_rad": Parameter("rad", "joint", 0, MOST, "play between motor and joint: the servo's gains and the encoder see the angle and speed of the motor's side, which rests until the joint takes it along (a play operator); that side has no inertia, and its torque reaches the joint within the play too", 0.0),
     "torque_noise_nm": Parameter("N·m", "joint", 0, MOST, "standard deviation of white torque noise, drawn at each physics step", 0.0),
+    # torque that the model has no part for, as a sum of plain terms
+    "residual_constant_nm": Parameter("N·m", "joint", -MOST, MOST, "torque on the joint, whatever it does", 0.0),
+    "residual_position_nm_per_rad": Parameter("N·m/rad", "joint", -MOST, MOST, "torque per radian away from the default pose; a spring has a negative one", 0.0),
+    "residual_velocity_nms": Parameter("N·m·s/rad", "joint", -MOST, MOST, "torque per speed of the joint; damping has a negative one", 0.0),
+    "residual_direction_nm": Parameter("N·m", "joint", -MOST, MOST, "torque along the direction of motion; dry friction has a negative one", 0.0),
+    "residual_error_nm_per_rad": Parameter("N·m/rad", "joint", -MOST, MOST, "torque per radian of tracking error, beyond the motor's limit too", 0.0),
     # heat: a first-order winding temperature per joint
     "start_temperature_c": Parameter("°C", "joint", -50, 300, "winding temperature after a reset", 25.0),
     "ambient_temperature_c": Parameter("°C", "joint", -50, 300, "temperature that a resting winding falls to", 25.0),

@@ -1,11 +1,60 @@
-"""A small network per joint that adds torque at the physics rate, in NumPy, for a batch of worlds."""
+"""Torque added at the physics rate, in NumPy, for a batch of worlds: plain terms, curves, a small network per joint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # error, position, velocity, each (n, n_joints) -> N·m
+TERMS = (
+    "residual_constant_nm",
+    "residual_position_nm_per_rad",
+    "residual_velocity_nms",
+    "residual_direction_nm",
+    "residual_error_nm_per_rad",
+)
+SLOW_RAD_S = 0.5  # speed over which the direction of motion is blended
 INPUTS = 3  # tracking error rad, position rad, velocity rad/s
+
+
+def terms(values: dict[str, np.ndarray], pose_rad: np.ndarray) -> Residual | None:
+    """The sum of those `TERMS` that are not zero everywhere, each (n, n_joints); None where all are."""
+    constant, position, velocity, direction, error = (values.get(name) for name in TERMS)
+    if all(weight is None or not weight.any() for weight in (constant, position, velocity, direction, error)):
+        return None
+
+    def torque(error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
+        total = np.zeros(position_rad.shape) if constant is None else constant.copy()
+        if position is not None:
+            total += position * (position_rad - pose_rad)
+        if velocity is not None:
+            total += velocity * velocity_rad_s
+        if direction is not None:
+            total += direction * np.tanh(velocity_rad_s / SLOW_RAD_S)
+        if error is not None:
+            total += error * error_rad
+        return total
+
+    return torque
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Torque over position, straight between knots and level beyond them; one curve for each world and joint."""
+
+    low_rad: np.ndarray  # (n_joints,) first knot
+    high_rad: np.ndarray  # (n_joints,) last knot
+    torque_nm: np.ndarray  # (n, n_joints, n_knots) at evenly spaced knots
+
+    def __call__(self, error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
+        """Torques (n, n_joints)."""
+        last = self.torque_nm.shape[2] - 1
+        place = np.clip((position_rad - self.low_rad) * (last / (self.high_rad - self.low_rad)), 0.0, last)
+        before = np.minimum(place.astype(np.intp), last - 1)
+        share = place - before
+        left, right = (np.take_along_axis(self.torque_nm, (before + side)[..., None], axis=2)[..., 0] for side in (0, 1))
+        return left + share * (right - left)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,11 +35,11 @@ from surefoot.sim.arrays import assign, given, merge
 from surefoot.sim.fields import Fields
 from surefoot.sim.floor import Flat, Floor
 from surefoot.sim.parameters import Values, names_of, nominal, parameter
+from surefoot.sim.residual import TERMS, Residual, terms
 from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Senses
 from surefoot.sim.truth import Truth
 
-Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 ActionDelta = Callable[[Sensors, np.ndarray], np.ndarray]
 
 BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
@@ -106,6 +106,7 @@ class Worlds(Truth):
         self.physics_dt_s = float(self.model.opt.timestep)
         self.control_dt_s = robot.contract.control_dt_s
         self._residual: Residual | None = None
+        self._terms: Residual | None = None  # what the parameters add in torque
         self.action_delta: ActionDelta | None = None  # (sensors, action) -> added to the action
         self.alive = np.ones(n, dtype=bool)
         self.failures: list[Failure] = []  # the latest of them; `n_failures` counts all
@@ -140,7 +141,10 @@ class Worlds(Truth):
             self._stale_constants[rows] = True
         self._motors.changed(name, rows)
         self._senses.changed(name, self._reading())
-        if name == "torque_noise_nm":
+        if name in TERMS:
+            named = {term: self._values[term] for term in TERMS if self._values.has(term)}
+            self._terms = terms(named, np.array(self.robot.contract.pose_rad))
+        if name == "torque_noise_nm" or name in TERMS:
             self._qfrc[:] = 0.0
         if name in TORQUE_SPEED:
             stall, no_load = (np.isfinite(self._values[half]) for half in ("stall_torque_nm", "no_load_speed_rad_s"))
@@ -231,7 +235,7 @@ class Worlds(Truth):
         ids = None if self.alive.all() else np.flatnonzero(self.alive).astype(np.int32)
         before_s, warned = self._time.copy(), self._batch.warning[:, :, 1].copy()
         self._raised[:] = False
-        if self.residual is not None or self._values.has("backlash_rad"):
+        if self.residual is not None or self._terms is not None or self._values.has("backlash_rad"):
             self._step_in_python(ids)
         else:
             self._step_native(ids)
@@ -349,9 +353,10 @@ class Worlds(Truth):
                 target = target + lead
                 self._ctrl[:] = target + damping
             torque = None if noise is None else noise[:, k]
-            if self.residual is not None:
-                added = self.residual(target - position, position, self._qvel[:, self.scene.joint_dof])
-                torque = added if torque is None else torque + added
+            for residual in (self._terms, self.residual):
+                if residual is not None:
+                    added = residual(target - position, position, self._qvel[:, self.scene.joint_dof])
+                    torque = added if torque is None else torque + added
             if torque is not None:
                 self._qfrc[:, self.scene.joint_dof] = torque
             if self._guarded(lambda: self._batch.step(ids)):  # noqa: B023 - called at once

@@ -1,0 +1,46 @@
+"""What a missing torque looks like, in words: a spring with its stiffness and rest, a constant pull, a gain that is off."""
+
+import numpy as np
+
+from surefoot.adapt.adaptation import Fitted
+from surefoot.report.charts import number
+from surefoot.robot import Robot
+
+SURE = 2.0  # half-widths of its interval that a term must be away from zero
+
+
+def torque_words(knobs: tuple[Fitted, ...], robot: Robot) -> list[str]:
+    """A sentence for each group of joints with a torque that is surely there."""
+    groups: dict[tuple[str, ...], dict[str, Fitted]] = {}
+    for knob in knobs:
+        if knob.parameter.startswith("residual_"):
+            groups.setdefault(knob.where, {})[knob.parameter] = knob
+    pose = dict(zip(robot.contract.joints, robot.contract.pose_rad, strict=True))
+    found = []
+    for where, terms in groups.items():
+        said = _spring(terms, float(np.mean([pose[joint] for joint in where])))
+        error = terms.get("residual_error_nm_per_rad")
+        if error is not None and _sure(error):
+            said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
+        if said:
+            name = next(iter(terms.values())).name.partition("[")[2].rstrip("]")
+            found.append(f"At {name} it looks like {', and '.join(said)}.")
+    return found
+
+
+def _spring(terms: dict[str, Fitted], pose_rad: float) -> list[str]:
+    slope, constant = terms.get("residual_position_nm_per_rad"), terms.get("residual_constant_nm")
+    pull = 0.0 if constant is None else constant.value
+    if slope is not None and _sure(slope):
+        stiffness, half = -slope.value, (slope.interval[1] - slope.interval[0]) / 2
+        rest = pose_rad + pull / stiffness
+        kind = "a spring" if stiffness > 0 else "a torque that grows away from its rest, as of an unstable lever,"
+        return [f"{kind} of {number(abs(stiffness), 3)} ± {number(half, 2)} N·m/rad at rest at {rest:.2f} rad"]
+    if constant is not None and _sure(constant):
+        return [f"a constant pull of {pull:+.2f} N·m"]
+    return []
+
+
+def _sure(knob: Fitted) -> bool:
+    half = (knob.interval[1] - knob.interval[0]) / 2
+    return not knob.flag and abs(knob.value) > SURE * half

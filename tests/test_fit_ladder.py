@@ -1,0 +1,138 @@
+"""Families of changes: which one is chosen, torque that the model has no part for, and what it is called."""
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from surefoot.adapt import Fitted
+from surefoot.fit.ladder import Rung, choose, climb
+from surefoot.fit.result import Step
+from surefoot.fit.run import FitSettings, make_family
+from surefoot.report.torque_words import torque_words
+from surefoot.robot.legs import joint_types
+from surefoot.sim import Worlds
+
+
+@dataclass(frozen=True)
+class Found:
+    """As much of a result as the ladder looks at."""
+
+    held_after: SimpleNamespace
+    after: SimpleNamespace
+    adaptation: SimpleNamespace
+    steps: tuple[Step, ...]
+    tried: tuple = ()
+
+
+def found(total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1) -> Found:
+    gap = SimpleNamespace(total=total, total_floor=floor, total_limit=limit, measurable=total > limit)
+    step = Step(1, total, 10, 100.0, 5.0, ())
+    return Found(SimpleNamespace(gap=gap), SimpleNamespace(gap=replace_total(gap)), SimpleNamespace(knobs=knobs), (step,) * steps)
+
+
+def replace_total(gap: SimpleNamespace) -> SimpleNamespace:
+    """A fitted gap that looks closed, so that a choice by it would differ."""
+    return SimpleNamespace(**{**vars(gap), "total": 0.0, "measurable": False})
+
+
+class TestChoice:
+    @pytest.mark.parametrize(
+        ("gaps", "chosen"),
+        [
+            ((0.011,), "none"),
+            ((0.1, 0.011), "type"),
+            ((0.1, 0.05, 0.011), "joint"),
+            ((0.1, 0.05, 0.0495), "type"),
+            ((0.1, 0.101, 0.12), "none"),
+        ],
+    )
+    def test_the_simplest_that_no_richer_one_clearly_beats(self, gaps, chosen) -> None:
+        rungs = [Rung(torque, found(gap)) for torque, gap in zip(("none", "type", "joint"), gaps, strict=False)]
+        assert choose(rungs).torque == chosen
+
+    def test_it_climbs_no_further_than_needed(self) -> None:
+        asked = []
+
+        def fit(settings: FitSettings, name: str, start: dict[str, float]) -> Found:
+            asked.append(settings.torque)
+            return found({"none": 0.1, "type": 0.011}[settings.torque])
+
+        result = climb(FitSettings(), fit)
+        assert asked == ["none", "type"]
+        assert [(one.family, one.chosen) for one in result.tried] == [("static", False), ("residual by type", True)]
+
+    def test_no_gap_at_all_ends_it(self) -> None:
+        result = climb(FitSettings(), lambda *_: found(0.2, steps=0))
+        assert [one.family for one in result.tried] == ["static"]
+
+    def test_each_begins_where_the_one_before_ended(self) -> None:
+        begun = []
+        knob = Fitted("dry[hip]", "residual_constant_nm", ("a", "b"), "N·m", 0.0, 1.5, (1.0, 2.0), (0.0, 4.0))
+
+        def fit(settings: FitSettings, name: str, start: dict[str, float]) -> Found:
+            begun.append(dict(start))
+            return found(0.1 - 0.03 * len(begun), knobs=(knob,))
+
+        climb(FitSettings(), fit)
+        assert begun[0] == {}
+        assert begun[1] == {"dry[hip]": 1.5}
+        assert begun[2]["residual_constant_nm[a]"] == begun[2]["residual_constant_nm[b]"] == 1.5
+
+
+class TestTorque:
+    def test_knobs_by_type_and_by_joint(self, robot) -> None:
+        counts = {
+            torque: len(make_family(robot, FitSettings(free=("delay_s",), torque=torque)).knobs) for torque in ("none", "type", "joint")
+        }
+        assert counts == {"none": 1, "type": 1 + 3 * len(joint_types(robot)), "joint": 1 + 3 * robot.contract.n_joints}
+
+    def test_terms_are_a_spring(self, robot) -> None:
+        """A constant and a slope over position move the robot as MuJoCo's own spring does."""
+        pose, stiffness, rest = np.array(robot.contract.pose_rad), 8.0, 0.3
+        worlds = Worlds(robot, 2, threads=1)
+        worlds.set("spring_stiffness_nm_per_rad", stiffness, ids=np.array([0]))
+        worlds.set("spring_rest_rad", pose + rest, ids=np.array([0]))
+        worlds.set("residual_position_nm_per_rad", -stiffness, ids=np.array([1]))
+        worlds.set("residual_constant_nm", stiffness * rest, ids=np.array([1]))
+        worlds.reset()
+        for _ in range(10):
+            worlds.step(np.zeros((2, robot.contract.n_joints)))
+        own, added = worlds.sensors.joint_position_rad
+        assert np.abs(own - pose).max() > 0.01  # it pulls
+        np.testing.assert_allclose(added, own, atol=2e-3)  # implicit in the one, explicit in the other
+
+    def test_every_term_acts_and_zero_does_not(self, robot) -> None:
+        names = (
+            "residual_constant_nm",
+            "residual_position_nm_per_rad",
+            "residual_velocity_nms",
+            "residual_direction_nm",
+            "residual_error_nm_per_rad",
+        )
+        rng = np.random.default_rng(0)
+        actions = rng.normal(0, 0.3, (5, 1, robot.contract.n_joints))
+        worlds = Worlds(robot, len(names) + 2, threads=1)
+        for i, name in enumerate(names):
+            worlds.set(name, 0.5, ids=np.array([i]))
+        worlds.reset()
+        for action in actions:
+            worlds.step(np.repeat(action, worlds.n, axis=0))
+        seen = worlds.sensors.joint_position_rad
+        np.testing.assert_array_equal(seen[-1], seen[-2])
+        assert all(np.abs(seen[i] - seen[-1]).max() > 1e-4 for i in range(len(names)))
+
+    def test_words(self, go2) -> None:
+        where = tuple(joint for joint in go2.contract.joints if joint.endswith("calf_joint"))
+
+        def knob(parameter: str, value: float, half: float) -> Fitted:
+            return Fitted(f"{parameter}[calf_joint]", parameter, where, "", 0.0, value, (value - half, value + half), (-100.0, 100.0))
+
+        spring = (knob("residual_position_nm_per_rad", -12.1, 0.8), knob("residual_constant_nm", -3.63, 0.3))
+        assert torque_words(spring, go2) == ["At calf_joint it looks like a spring of 12.1 ± 0.8 N·m/rad at rest at -1.80 rad."]
+        unsure = (knob("residual_position_nm_per_rad", -1.0, 0.8), knob("residual_constant_nm", 0.1, 0.3))
+        assert torque_words(unsure, go2) == []
+        assert torque_words((replace(spring[0], value=0.1), knob("residual_constant_nm", 2.0, 0.1)), go2) == [
+            "At calf_joint it looks like a constant pull of +2.00 N·m."
+        ]
