@@ -199,7 +199,9 @@ class TestAgain:
         monkeypatch.chdir(done.folder)
         assert run([*done.arguments, *changed]) == 2
         error = capsys.readouterr().err
-        assert re.fullmatch(r"surefoot: a fit holds a run with other settings \([^\n]+\); give another --out, or --restart [^\n]+\n", error)
+        assert re.fullmatch(
+            r"surefoot: a fit/journal/static holds a run with other settings \([^\n]+\); give another --out, or --restart [^\n]+\n", error
+        )
         assert {path: path.read_bytes() for path in done.out.rglob("*") if path.is_file()} == kept
 
     def test_other_priors_are_refused_there(self, done, capsys, monkeypatch, tmp_path) -> None:
@@ -354,3 +356,14 @@ class TestRefused:
         assert surefoot("fit", "log.parquet", "--out", "fit", *SMALL, *FEW, "--free", "motor_strenght")[0] == 2
         monkeypatch.setattr("surefoot.cli.fit.Fit.run", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         assert surefoot("fit", "log.parquet", "--out", "fit", *SMALL, *FEW, "--free", "motor_strength")[0] == 130
+
+    def test_a_log_of_falls(self, refused, log) -> None:
+        gravity = log.gravity.copy()
+        for rows in log.episodes()[1:]:
+            gravity[rows.stop - 10 : rows.stop] = (1.0, 0.0, 0.0)  # on its side
+        fell = len(log.episodes()) - 1
+        refused(
+            dataclasses.replace(log, gravity=gravity),
+            *FEW,
+            says=(f"the robot fell in {fell} of {fell + 1} episodes", "without any physical meaning"),
+        )

@@ -27,6 +27,7 @@ from surefoot.gap import schedule_of
 from surefoot.gap.costs import check_cost
 from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.logs import read_log
+from surefoot.logs.doctor import Diagnosis
 from surefoot.logs.doctor import diagnose as check
 from surefoot.report.fit_page import fit_page, verdict
 from surefoot.report.torque_words import torque_words
@@ -124,13 +125,14 @@ def fit(
     command = _command(log, robot, policy, out, free, fix, settings, settle_s) + _family_words(family, per_joint)
     facts = provenance(command, log, content, described, driver)
     identity = {
-        "log": facts["log"]["sha256"], "robot": described.hash, "policy": driver.hash, "settings": repr(replace(settings, priors=None)),
+        "log": facts["log"]["sha256"], "robot": described.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()},
         "priors": "" if priors is None else priors.read_text(encoding="utf-8"), "settle_s": settle_s, "versions": facts["versions"],
     }  # fmt: skip
     with Screen(console) as screen:
         screen.show(Progress("checking the log"))
         checked = check(content, described, driver.policy)
         refuse_ill(checked, log, robot, allowed=(TOO_SHORT, NO_COMMAND) if replay else (TOO_SHORT,))
+        _refuse_falls(checked)
         if not replay:  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
             schedule = schedule_of(content, described, checked.usable, settle_s)
 
@@ -153,6 +155,13 @@ def fit(
             console,
             f"next: {shlex.join(['surefoot', 'evaluate', policy, '--twin', str(out / SIMULATOR)])}, what the policy does on the fitted robot",
         )
+
+
+def _refuse_falls(checked: Diagnosis) -> None:
+    """A log that is mostly falls: the search would find a simulator that falls in the same way, without any meaning."""
+    for finding in checked.findings:
+        if finding.code == "fall" and finding.severity != "note":
+            raise FitError(f"{finding.title}, and too little walking is left to fit: {finding.why}; {finding.fix}")
 
 
 def _family_words(family: Family, per_joint: bool) -> str:
