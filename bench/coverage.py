@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from results import RESULTS, write_results
+from results import RESULTS, commit, write_results
 
 from surefoot.fit.rehearse import commands_to_rehearse, rehearse, relative_errors
 from surefoot.fit.run import FitSettings
@@ -38,7 +38,7 @@ def one(seed: int) -> dict[str, Any]:
     ]  # fmt: skip
     last = found.result.steps[-1]
     return {
-        "seed": seed, "torque_noise_nm": noise["torque_noise_nm"], "covered": [int(sum(found.covered)), len(knobs)], "errors": relative_errors(found),
+        "seed": seed, "commit": commit(), "torque_noise_nm": noise["torque_noise_nm"], "covered": [int(sum(found.covered)), len(knobs)], "errors": relative_errors(found),
         "evaluations": last.evaluations, "wall_clock_s": time.perf_counter() - started, "stopped": found.result.stopped, "knobs": knobs,
     }  # fmt: skip
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from results import RESULTS, write_results
+from results import RESULTS, commit, write_results
 
 from surefoot.fit.run import Fit, FitSettings
 from surefoot.gap import schedule_of
@@ -66,7 +66,7 @@ def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
     fit = Fit(log, schedule, robot, lambda n: make_agent(POLICY, robot, n), FitSettings(seed=seed), None)
     result = fit.run()
     wall_s = time.perf_counter() - started
-    row: dict[str, Any] = {"case": case, "seed": seed, "fallen_episodes": log.metadata["fallen_episodes"]}
+    row: dict[str, Any] = {"case": case, "seed": seed, "commit": commit(), "fallen_episodes": log.metadata["fallen_episodes"]}
     covered = []
     for name in (*RANGES, "delay_s", "torque_noise_nm"):
         knobs = [knob for knob in result.adaptation.knobs if knob.parameter == name]

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("surefoot", "mujoco", "numpy", "onnxruntime", "torch", "rsl-rl-lib")
 
 
+@cache
+def commit() -> str | None:
+    """The commit that this process began with, for rows of benches that are continued."""
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
 def provenance() -> dict[str, Any]:
     """Command, versions, machine and commit."""
     versions = {}
@@ -25,11 +33,10 @@ def provenance() -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     return {
         "command": shlex.join(["python", *sys.argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit.stdout.strip() or None,
+        "commit": commit(),
         "versions": versions,
         "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version()},
     }

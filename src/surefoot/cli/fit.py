@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -112,9 +113,10 @@ def fit(
         seed=seed, most_evaluations=most_evaluations,
     )  # fmt: skip
     make_family(described, settings)  # what is wrong with it is said before any work
+    _refuse_idle(settings, family, per_joint, replay, rehearse, free, torque_noise_nm)
     if rehearse:
         planned = Planned(rollouts, seconds, torque_noise_nm, settle_s, threads, restart)
-        return run_rehearsal(log, out, described, policy, settings, planned)
+        return run_rehearsal(log, out, described, policy, settings, planned, shlex.join(["surefoot", *sys.argv[1:]]))
     if log is None:
         raise FitError("give a log to fit, or --rehearse to see what a log would tell")
     content = read_log(log)
@@ -155,6 +157,29 @@ def fit(
             console,
             f"next: {shlex.join(['surefoot', 'evaluate', policy, '--twin', str(out / SIMULATOR)])}, what the policy does on the fitted robot",
         )
+
+
+def _refuse_idle(
+    settings: FitSettings,
+    family: Family,
+    per_joint: bool,
+    replay: bool,
+    rehearse: bool,
+    free: tuple[str, ...],
+    torque_noise_nm: float | None,
+) -> None:
+    """Options that would do nothing are refused rather than ignored."""
+    if rehearse and (family == "residual" or per_joint):
+        raise FitError("a rehearsal plants and fits the static family; leave --family and --per-joint out")
+    if per_joint and family == "static":
+        raise FitError("--per-joint is about the missing torque, which --family static does not search")
+    if replay and settings.search == "cma":
+        raise FitError("replayed recordings are compared tick by tick, by the quantile search; leave --search out")
+    if torque_noise_nm is not None and not rehearse:
+        raise FitError("--torque-noise-nm is for --rehearse; hold the fitted noise with --fix torque_noise_nm=...")
+    both = {name.partition("[")[0] for name in free} & {name for name, value in settings.fix.items() if not isinstance(value, dict)}
+    if both:
+        raise FitError(f"{', '.join(sorted(both))} is both free and fixed; give one")
 
 
 def _refuse_falls(checked: Diagnosis) -> None:

@@ -1,5 +1,6 @@
 """The progress of a fit: one screen where there is one, a line now and then where there is not."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -49,9 +50,13 @@ def _line(progress: Progress) -> str:
     if not progress.evaluations:
         return progress.stage
     return (
-        f"{progress.stage}: iteration {progress.iteration}, gap {progress.gap:.4f} (floor about {progress.floor:.4f}), {progress.evaluations} evaluations, "
+        f"{progress.stage}: iteration {progress.iteration}, gap {progress.gap:.4f}{_floor(progress, ' (floor about ', ')')}, {progress.evaluations} evaluations, "
         f"{progress.simulated_s:,.0f} simulated s, {progress.wall_s / 60:.1f} min, {_left(progress)}"
     )
+
+
+def _floor(progress: Progress, before: str, after: str = "") -> str:
+    return "" if math.isnan(progress.floor) else f"{before}{progress.floor:.4f}{after}"
 
 
 def _left(progress: Progress) -> str:
@@ -66,7 +71,9 @@ def _screen(progress: Progress) -> Group:
     head = Table.grid(padding=(0, 2))
     head.add_row("[bold]stage", progress.stage)
     if progress.evaluations:
-        head.add_row("[bold]gap", f"{progress.gap:.4f}, from {progress.start_gap:.4f}; chance alone would leave about {progress.floor:.4f}")
+        head.add_row(
+            "[bold]gap", f"{progress.gap:.4f}, from {progress.start_gap:.4f}{_floor(progress, '; chance alone would leave about ')}"
+        )
         head.add_row(
             "[bold]effort", f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s"
         )

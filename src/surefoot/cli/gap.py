@@ -13,7 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.inputs import Driver, changed_simulator, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
+from surefoot.cli.inputs import REPLAY, Driver, changed_simulator, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
+from surefoot.errors import GapError
 from surefoot.files import check_place, json_ready, write_text
 from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
 from surefoot.gap.channels import UNITS
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 SIMULATOR = "simulator.yaml"
 WORST = 6  # channels that are printed
-TOO_SHORT = "too-short"  # the doctor's word for a log that is enough for a gap and not for a fit
 
 
 def measure_gap(
@@ -61,7 +61,7 @@ def measure_gap(
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
         policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or zero, random, trot; without it, the one that the log names
-        adaptation: measure against a changed simulator: a simulator.yaml that gap wrote, or any file of a virtual robot; causes are then not looked for
+        adaptation: measure against a changed simulator: the folder that fit wrote, a simulator.yaml that gap wrote, or any file of a virtual robot; causes are then not looked for
         cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes); all are in the report
         settle_s: time dropped at the start of every episode, on both sides, s
         seed: of starts and noise
@@ -80,6 +80,8 @@ def measure_gap(
     if cost in HORIZONS:
         refuse_unknown_base(content)
     policy = policy or named_policy(content, described, log)
+    if policy == REPLAY:
+        raise GapError("a gap is measured with the policy in the loop; legs in the air are fitted with `surefoot fit LOG --policy replay`")
     change = None if adaptation is None else changed_simulator(adaptation, described)
     diagnose = diagnose and change is None
     driver = make_driver(policy, described, seed)

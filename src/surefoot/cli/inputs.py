@@ -24,6 +24,7 @@ from surefoot.robot import Robot
 from surefoot.robot.load import shipped_robots
 from surefoot.sim.twin import load_twin
 
+VERSIONS = {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__}
 REPLAY = "replay"  # instead of a policy: play the log's actions again, on a robot that hangs
 TOO_SHORT = "too-short"  # the doctor's word for a log that is enough for a gap and not for a fit
 
@@ -68,7 +69,7 @@ def provenance(command: str, path: Path, log: RobotLog, robot: Robot, driver: Dr
         "log": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "metadata": log.metadata},
         "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract.hash},
         "policy": {"name": driver.label, "hash": driver.hash}, "physics_hz": robot.physics_hz,
-        "versions": {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__},
+        "versions": VERSIONS,
     }  # fmt: skip
 
 

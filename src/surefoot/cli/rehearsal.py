@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.adapt import read_priors
 from surefoot.cli.fit_screen import Screen
-from surefoot.cli.inputs import REPLAY, make_driver, named_policy, say
+from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy, say
 from surefoot.errors import FitError
-from surefoot.files import check_place, json_ready, write_text
+from surefoot.files import check_place, json_ready, sha256, write_text
 from surefoot.fit.journal import Journal
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, noise_of, rehearse, relative_errors
-from surefoot.fit.run import FitSettings, Progress
+from surefoot.fit.run import FitSettings
 from surefoot.gap import schedule_of
 from surefoot.gap.schedule import LEAST_S, finite_rows
 from surefoot.logs import read_log
@@ -23,7 +25,8 @@ from surefoot.report.fit_page import fit_page
 from surefoot.robot import Robot
 
 FIGURES, PAGE, JOURNAL = "rehearsal.json", "rehearsal.html", "rehearsal-journal"
-USUAL_NOISE = {"torque_noise_nm": 1.0}
+MOST_ROLLOUTS, MOST_S = 1000, 600.0
+USUAL_NOISE: dict[str, float] = {"torque_noise_nm": 1.0}
 
 
 @dataclass(frozen=True)
@@ -38,51 +41,69 @@ class Planned:
     restart: bool
 
 
-def run_rehearsal(log: Path | None, out: Path, robot: Robot, policy: str | None, settings: FitSettings, planned: Planned) -> None:
+def run_rehearsal(
+    log: Path | None, out: Path, robot: Robot, policy: str | None, settings: FitSettings, planned: Planned, command: str
+) -> None:
     """Plant, record in the simulator, fit, and say what would be recovered."""
     for name in (FIGURES, PAGE):
         check_place(out / name)
+    _refuse(log, policy, settings, planned)
     console = Console()
     content = None if log is None else read_log(log)
-    if policy is None and (content is None or log is None):
-        raise FitError("a rehearsal without a log needs --policy, the one that will drive the robot")
-    policy = policy or named_policy(content, robot, log)  # type: ignore[arg-type]
+    if policy is None:
+        assert log is not None
+        assert content is not None
+        policy = named_policy(content, robot, log)
     driver = make_driver(policy, robot, settings.seed)
+    known: dict[str, Any] = {
+        "robot": robot.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()}, "settle_s": planned.settle_s,
+        "priors": "" if settings.priors is None else settings.priors.read_text(encoding="utf-8"), "versions": VERSIONS,
+    }  # fmt: skip
     with Screen(console) as screen:
         if content is None:
-            if (
-                planned.rollouts < 1
-                or not planned.settle_s < planned.seconds
-                or planned.rollouts * (planned.seconds - planned.settle_s) < LEAST_S
-            ):
-                raise FitError(
-                    f"{planned.rollouts} rollouts of {planned.seconds:g} s are too little to rehearse; 64 of 4 s make a good log"
-                )
-            schedule, noise = commands_to_rehearse(robot, planned.rollouts, planned.seconds, settings.seed, planned.settle_s), USUAL_NOISE
+            schedule = commands_to_rehearse(robot, planned.rollouts, planned.seconds, settings.seed, planned.settle_s)
+            noise = USUAL_NOISE
         else:
-            schedule = schedule_of(content, robot, finite_rows(content), planned.settle_s, replay=policy == REPLAY)
-            noise = {}
-            if policy != REPLAY and planned.torque_noise_nm is None:
-                screen.show(Progress("measuring the noise of the log"))
-                noise = noise_of(content, schedule, robot, driver.make, settings.seed, planned.threads)
+            schedule, noise = schedule_of(content, robot, finite_rows(content), planned.settle_s, replay=policy == REPLAY), {}
+        parts = (schedule.command, schedule.start_rad, schedule.counted, *(() if schedule.replay is None else (schedule.replay,)))
+        known["commands"] = sha256(*(np.ascontiguousarray(part).tobytes() for part in parts))
+        if content is not None and policy != REPLAY and planned.torque_noise_nm is None:
+            journal = Journal(out / JOURNAL / "noise", known, restart=planned.restart)
+            noise = noise_of(
+                content, schedule, robot, driver.make, journal, settings.seed, planned.threads, screen.named("noise of the log")
+            )
         if planned.torque_noise_nm is not None:
             noise = noise | {"torque_noise_nm": planned.torque_noise_nm}
-        identity = {
-            "robot": robot.hash, "policy": driver.hash, "settings": repr(settings), "noise": noise, "commands": schedule.command.sum(axis=(0, 1)).tolist(),
-            "pieces": schedule.n, "settle_s": planned.settle_s,
-        }  # fmt: skip
-        journal = Journal(out / JOURNAL, identity, restart=planned.restart)
+        known["noise"] = noise
+        journal = Journal(out / JOURNAL / "fit", known, restart=planned.restart)
         found = rehearse(
             schedule, robot, driver.make, settings, noise, seed=settings.seed, threads=planned.threads, journal=journal, settle_s=planned.settle_s,
             progress=screen.show,
         )  # fmt: skip
-    facts = {"kind": "rehearsal: the robot is a simulator with planted parameters", **identity}
+    facts = {"kind": "rehearsal: the robot is a simulator with planted parameters", "command": command, **known}
     write_text(out / FIGURES, json.dumps(json_ready(_figures(found, facts)), indent=1, allow_nan=False) + "\n")
     write_text(out / PAGE, fit_page(found.result, robot, facts, f"A rehearsal with {robot.name}"))
     console.print(_table(found))
     for line in _words(found, noise):
         say(console, line)
     say(console, f"wrote {out / FIGURES}, {out / PAGE}")
+
+
+def _refuse(log: Path | None, policy: str | None, settings: FitSettings, planned: Planned) -> None:
+    if log is None and policy is None:
+        raise FitError("a rehearsal without a log needs --policy, the one that will drive the robot")
+    if log is None and policy == REPLAY:
+        raise FitError("replay plays the actions of a log again; give the log, or the policy that will walk")
+    moving_s = planned.seconds - planned.settle_s
+    if log is None and not (1 <= planned.rollouts <= MOST_ROLLOUTS and 0 < moving_s <= MOST_S and planned.rollouts * moving_s >= LEAST_S):
+        raise FitError(f"{planned.rollouts} rollouts of {planned.seconds:g} s cannot be rehearsed; 64 of 4 s make a good log")
+    if planned.torque_noise_nm is None:
+        return
+    if "torque_noise_nm" in settings.fix:
+        raise FitError("torque_noise_nm is fixed; give --fix or --torque-noise-nm, not both")
+    high = read_priors(settings.priors)["torque_noise_nm"].high
+    if not 0 <= planned.torque_noise_nm <= high:
+        raise FitError(f"torque_noise_nm is {planned.torque_noise_nm:g}; it must be from 0 to {high:g} N·m")
 
 
 def _figures(found: Rehearsal, facts: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class CmaSearch:
     high: np.ndarray
     seed: int = 0
     settings: CmaSettings = field(default_factory=CmaSettings)
+    start: np.ndarray | None = None  # turns; None: all knobs at their start
     iteration: int = 0
     path: list[np.ndarray] = field(default_factory=list)  # the estimate that each generation was drawn around
     objective: list[float] = field(default_factory=list)  # cost with falls there
@@ -53,7 +54,7 @@ class CmaSearch:
     _spread: float = np.inf  # of the last population, in turns of the knob that spreads most
 
     def __post_init__(self) -> None:
-        start, settings = np.clip(np.zeros(len(self.low)), self.low, self.high), self.settings
+        start, settings = np.clip(np.zeros(len(self.low)) if self.start is None else self.start, self.low, self.high), self.settings
         bounds = np.stack([self.low, self.high], axis=1)
         shared = {"bounds": bounds, "population_size": settings.population, "n_max_resampling": RESAMPLE}
         if settings.separable and len(self.low) > 1:  # a single knob has no correlations, and SepCMA refuses it

@@ -50,7 +50,7 @@ ADVICE: dict[Kind, str] = {
 UNKNOWN = "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile (surefoot train --randomization seed)"
 NEXT: dict[Kind, str] = {  # the caller knows what stands in capitals
     "numbers": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
-    "physics": "surefoot evaluate POLICY --twin SIMULATOR",
+    "physics": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
     "world": "surefoot evaluate POLICY --twin SIMULATOR",
 }
 ALREADY_FREE = {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms"}  # in a fit

@@ -8,6 +8,7 @@ that only follows its own episodes cannot win.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from surefoot.errors import FitError
 from surefoot.fit.result import FitResult, Tried
 from surefoot.fit.run import FitSettings, Shared
 from surefoot.gap import Gap
@@ -45,8 +46,15 @@ def climb(
     """Fit family after family with `fit(settings, name, start)`, and choose; the table of what was tried comes with the result."""
     tried: list[Rung] = []
     start: dict[str, float] = {}
+    given_up: tuple[str, ...] = ()
     for torque in rungs:
-        result = fit(replace(settings, torque=torque), NAMES[torque], start)
+        try:
+            result = fit(replace(settings, torque=torque), NAMES[torque], start)
+        except FitError as reason:
+            if not tried:
+                raise
+            given_up = (f"{NAMES[torque]} was given up: {reason}",)
+            break
         tried.append(Rung(torque, result))
         if not tried[-1].judged.measurable or not result.steps:
             break
@@ -54,7 +62,8 @@ def climb(
         if torque == "type":  # what is not tied any more begins where the tied ones were
             start |= {f"{knob.parameter}[{joint}]": knob.value for knob in result.adaptation.knobs for joint in knob.where}
     chosen = choose(tried)
-    return replace(chosen.result, tried=tuple(rung.row(rung is chosen) for rung in tried))
+    remarks = (*chosen.result.remarks, *given_up)
+    return replace(chosen.result, tried=tuple(rung.row(rung is chosen) for rung in tried), remarks=remarks)
 
 
 def choose(tried: list[Rung]) -> Rung:

@@ -29,6 +29,7 @@ from surefoot.robot import Robot
 FIT_KINDS: tuple[Kind, ...] = (*PUBLISHED, *MECHANICAL, *BASE)
 TRACES: tuple[Kind, ...] = ("position", "velocity")
 BLOCKS = 20  # of probability, in each channel
+BEYOND = 4.0  # of the robot's spread: what a simulator does further beyond the robot's own extremes counts as this far
 
 
 @dataclass
@@ -69,7 +70,12 @@ class Problem:
     def __post_init__(self) -> None:
         """Take the robot's samples once."""
         self.kinds = kinds_in(self.log, TRACES if self.aligned else self.kinds)
-        self._whole = robot_side(self.log, self.schedule, self.robot, self.kinds)
+        self._whole = side = robot_side(self.log, self.schedule, self.robot, self.kinds)
+        beyond = (BEYOND * side.spread).astype(np.float32)
+        self._sane = (
+            side.samples.min(axis=0) - beyond,
+            side.samples.max(axis=0) + beyond,
+        )  # one world that blows up must not outweigh all others
 
     @property
     def aligned(self) -> bool:
@@ -97,6 +103,7 @@ class Problem:
         simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
         run = simulator.run(self.family, candidates, seed)
         stepped = time.perf_counter()
+        np.clip(run.samples, *self._sane, out=run.samples)
         answer = self._compare_traces(run, influence) if self.aligned else self._compare_quantiles(run, self.side(pieces), influence)
         self.effort.evaluations += len(candidates)
         self.effort.simulated_s += len(candidates) * schedule.seconds

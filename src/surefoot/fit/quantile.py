@@ -19,6 +19,7 @@ from surefoot.fit.slopes import Design, Slopes, slopes_at
 
 LENGTHS = (0.0, 0.5, 1.0, 1.6)  # of the Gauss-Newton step; 0 is where we are, under the new noise
 FALL_COST = 1.0  # in units of the cost, for a candidate that falls in all pieces
+AT_BOUND = 1e-9  # turns
 REACHES = (0.15, 0.8)  # least and most reach of a knob in a design, in turns
 
 
@@ -71,6 +72,7 @@ class QuantileSearch:
     _fresh: bool = False  # the present point has a design
     _polished: list[tuple[np.ndarray, float]] = field(default_factory=list)  # residuals and costs at the point that is polished
     _rounds: int = 0  # of polishing; 0 while the search walks
+    _cut_short: bool = False  # it polishes because it walked long enough
     _levels: list[int] = field(default_factory=list)  # of the iterations so far
 
     @property
@@ -164,8 +166,13 @@ class QuantileSearch:
             metric = make_metric(influence, self.residual, self.kinds)
             return metric, slopes_at(self._designs, self.at, metric)
 
-        free = (self.at > self.low) & (self.at < self.high)
-        return uncertainty(self.metric, self.slopes, self.pull, free, self.influence, made)
+        free = (self.at > self.low + AT_BOUND) & (self.at < self.high - AT_BOUND)
+        found = uncertainty(self.metric, self.slopes, self.pull, free, self.influence, made)
+        if free.all():
+            return found
+        every = uncertainty(self.metric, self.slopes, self.pull, np.ones_like(free), self.influence, made)  # how far inwards it could be
+        error, half_width, told = (np.where(free, getattr(found, name), getattr(every, name)) for name in ("error", "half_width", "told"))
+        return Uncertainty(error, half_width, found.correlation, told)
 
     def _walk(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray) -> None:
         assert self.metric is not None
@@ -177,17 +184,16 @@ class QuantileSearch:
         self.residual, self._fresh = residuals[best], False
         self._levels.append(self.level)
         self.iteration += 1
-        if objective[best] < self.settings.improve * objective[0]:
-            return
-        if self.level + 1 < len(self.settings.levels):
-            self.level += 1
-        elif self._settled():
-            self._rounds = 1
+        if self.iteration >= self.settings.most_iterations:
+            self._rounds, self._cut_short = 1, True
+        elif objective[best] >= self.settings.improve * objective[0]:  # the level tells no more
+            if self.level + 1 < len(self.settings.levels):
+                self.level += 1
+            elif self._settled():
+                self._rounds = 1
 
     def _settled(self) -> bool:
         """Whether the next step would be no longer than what chance alone moves the answer by."""
-        if self.iteration >= self.settings.most_iterations:
-            return True
         error = np.maximum(self.uncertainty().error, 1e-3)
         return float(np.sqrt(np.mean(np.square(self.step() / error)))) < self.settings.settled
 
@@ -198,13 +204,14 @@ class QuantileSearch:
         if len(self._polished) < self.settings.polish_runs:
             return
         self.residual = np.mean([residual for residual, _ in self._polished], axis=0)
-        self.path.append(self.at + self.step())
+        self.path.append(np.clip(self.at + self.step(), self.low, self.high))
         self.costs.append(float(np.mean([cost for _, cost in self._polished])))
         self.objective.append(float(np.square(self.metric(self.residual)).mean()))
         self.iteration += 1
         self._polished, self._rounds, self._fresh = [], self._rounds + 1, False
         if self._rounds > self.settings.polish_rounds:
-            self.done = "settled"
+            most = self.settings.most_iterations
+            self.done = "settled" if not self._cut_short else f"not settled after {most} iterations, which the intervals do not know"
 
     def _design(self) -> np.ndarray:
         """A design around the present point, with other combinations of the knobs in every iteration.

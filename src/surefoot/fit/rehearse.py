@@ -36,8 +36,8 @@ class Rehearsal:
 
     @property
     def found(self) -> tuple[Fitted, ...]:
-        """The knobs."""
-        return self.result.adaptation.knobs
+        """The knobs that do anything."""
+        return tuple(knob for knob in self.result.adaptation.knobs if knob.flag != "no effect")
 
     @property
     def covered(self) -> tuple[bool, ...]:
@@ -61,7 +61,11 @@ def rehearse(
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
     family = make_family(robot, settings)
     planted = plant(family, noise, np.random.default_rng([seed, 83]))
-    run = Simulator(robot, make_agent, schedule, (), threads).roll(family, planted[None], seed=1_000_003 + seed)
+    beside = {
+        name: value for name, value in noise.items() if name not in family.fixed and all(knob.parameter != name for knob in family.knobs)
+    }
+    hidden = Static(robot, family.knobs, {**family.fixed, **beside})  # noise that is no knob is there all the same
+    run = Simulator(robot, make_agent, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
     log = _recorded(run, schedule, robot)
     again = schedule_of(log, robot, settle_s=settle_s, replay=schedule.replay is not None)
     result = Fit(log, again, robot, make_agent, settings, journal, threads=threads, progress=progress).run()
@@ -72,7 +76,7 @@ def rehearse(
 def plant(family: Static, noise: dict[str, float], rng: np.random.Generator) -> np.ndarray:
     """Turns (n_knobs,) at random around the start, and at the given noise where a knob is one."""
     low, high = family.bounds
-    turns = np.clip(rng.uniform(-PLANTED_TURNS, PLANTED_TURNS, len(low)), low, high)
+    turns = rng.uniform(np.maximum(low, -PLANTED_TURNS), np.minimum(high, PLANTED_TURNS))
     for k, knob in enumerate(family.knobs):
         if knob.parameter in noise:
             turns[k] = knob.turns(noise[knob.parameter])
@@ -80,12 +84,13 @@ def plant(family: Static, noise: dict[str, float], rng: np.random.Generator) -> 
 
 
 def noise_of(
-    log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], seed: int = 0, threads: int = 0
-) -> dict[str, float]:
+    log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], journal: Journal | None = None, seed: int = 0,
+    threads: int = 0, progress: Callable[[Progress], None] | None = None,
+) -> dict[str, float]:  # fmt: skip
     """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
     settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)
-    knobs = Fit(log, schedule, robot, make_agent, settings, None, threads=threads).run().adaptation.knobs
-    return {knob.parameter: knob.value for knob in knobs if knob.parameter in NOISE}
+    found = Fit(log, schedule, robot, make_agent, settings, journal, threads=threads, progress=progress).run().adaptation.settings
+    return {name: float(np.max(found.get(name, 0.0))) for name in NOISE}
 
 
 def commands_to_rehearse(robot: Robot, rollouts: int, seconds: float, seed: int, settle_s: float = SETTLE_S) -> Schedule:

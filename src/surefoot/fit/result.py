@@ -59,4 +59,5 @@ class FitResult:
     stopped: str  # why the search ended, one sentence
     remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each
     traces: tuple[Traces, Traces | None] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed
+    cost: str = "wasserstein"  # what `steps` tell
     tried: tuple[Tried, ...] = ()  # families, simplest first, where several were

@@ -29,16 +29,18 @@ from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import PARAMETERS, names_of, resolve
+from surefoot.sim.parameters import PARAMETERS, names_of, nominal, resolve
 from surefoot.sim.scene import build_scene
 
 WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
 STAND = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s")  # and legs in the air, which nothing shakes
-TERMS = ("residual_constant_nm", "residual_position_nm_per_rad", "residual_error_nm_per_rad")  # beyond what friction stands for
+MISSING_TORQUE = ("residual_constant_nm", "residual_position_nm_per_rad", "residual_error_nm_per_rad")  # beyond what friction stands for
 PROBE_PIECES = 4
+FEW_EPISODES = 5  # with fewer, parts of them stand for episodes
 FEWEST_HELD = 2  # pieces: a floor needs the robot against itself
 FEWEST_PIECES = 4  # of a design
 MEAN_DEVIATION = 0.8  # of a normal distribution, in standard deviations
+MOSTLY_FALLING = 0.5
 FALLING = 0.1  # share of pieces that fall in the simulator and not on the robot, which is worth a word
 SearchName = Literal["quantile", "cma"]
 Shared = Literal["none", "type", "joint"]
@@ -114,7 +116,7 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
     priors = read_priors(settings.priors)
     made = make_knobs(robot, settings.free, settings.tie, priors)
     if settings.torque != "none":
-        named = tuple(name for name in TERMS if name not in settings.free)
+        named = tuple(name for name in MISSING_TORQUE if name not in settings.free)
         made += make_knobs(robot, named, "type" if settings.torque == "type" else "none", priors)
     found = []
     for knob in made:
@@ -132,9 +134,9 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
 def split(schedule: Schedule, share: float, seed: int) -> tuple[Schedule, Schedule | None]:
     """Pieces to fit, and pieces of other episodes to hold back; of one long walk, other parts of it."""
     episodes = np.unique(schedule.episode)
-    group = schedule.episode if len(episodes) >= 5 else np.arange(schedule.n)
+    group = schedule.episode if len(episodes) >= FEW_EPISODES else np.arange(schedule.n)
     groups = np.random.default_rng([seed, 59]).permutation(np.unique(group))
-    held = np.isin(group, groups[: round(share * len(groups))])
+    held = np.isin(group, groups[: max(FEWEST_HELD, round(share * len(groups))) if share > 0 else 0])
     if held.sum() < FEWEST_HELD or (~held).sum() < FEWEST_HELD:
         return schedule, None
     return schedule.pick(np.flatnonzero(~held)), schedule.pick(np.flatnonzero(held))
@@ -159,7 +161,7 @@ class Fit:
 
     def run(self) -> FitResult:
         """Do it."""
-        if self.held is None:
+        if self.held is None and self.settings.held_out > 0:
             self.remarks.append(
                 "the log is too short to hold episodes back: nothing says how the fit does on commands that it has not seen"
             )
@@ -175,6 +177,11 @@ class Fit:
         at, sure = search.at, self._uncertainty(search)
         after = self._measure(at, "measuring what is left")
         held_after = self._measure_held(at)
+        if after.gap.fallen > MOSTLY_FALLING:
+            raise FitError(
+                f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it matches by falling, and is refused; "
+                "free fewer parameters, or tighten their bounds with --priors"
+            )
         if after.gap.fallen > FALLING + before.gap.fallen:
             self.remarks.append(
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may match by falling; do not trust it for training"
@@ -192,6 +199,8 @@ class Fit:
         candidates = np.vstack([start, start + np.diag(turned - start)])
         pieces = None if self.problem.aligned or self.fitted.n <= PROBE_PIECES else np.arange(PROBE_PIECES)
         answer = self._answer(Ask("look", candidates, self.settings.seed), pieces)
+        if self.problem.aligned or self.settings.cost != "wasserstein":
+            self._start_gap = float(answer.cost[0])
         silent = (answer.residuals[1:] == answer.residuals[0]).all(axis=1)
         if silent.all():
             raise FitError("no parameter that is free changes what the robot does in the simulator; free others")
@@ -208,7 +217,7 @@ class Fit:
         low, high = self.family.bounds
         settings = self.settings
         search: Search = (
-            CmaSearch(low, high, settings.seed, settings.cma)
+            CmaSearch(low, high, settings.seed, settings.cma, self._begin())
             if settings.search == "cma"
             else QuantileSearch(low, high, self._kinds(), settings.seed, settings.quantile, self._begin())
         )
@@ -221,8 +230,9 @@ class Fit:
 
     def _advance(self, search: Search) -> None:
         ask = search.ask()
-        answer = self._answer(ask, self._pick(ask))
-        search.tell(ask, answer.residuals, answer.cost, answer.fallen, answer.influence)
+        pieces = self._pick(ask)
+        answer = self._answer(ask, pieces)
+        search.tell(ask, answer.residuals, answer.cost, answer.fallen, self._by_episode(answer.influence, pieces))
         self._tell(search)
 
     def _uncertainty(self, search: Search) -> Uncertainty:
@@ -243,7 +253,7 @@ class Fit:
         candidate = np.zeros(0) if at is None else at
         return measure(
             self.log, schedule or self.fitted, self.robot, self.make_agent, change=change, candidate=candidate, seed=self.settings.seed + 7,
-            threads=self.threads,
+            threads=self.threads, may_fall=at is not None or schedule is not None,
         )  # fmt: skip
 
     def _measure_held(self, at: np.ndarray | None) -> Measured | None:
@@ -280,6 +290,13 @@ class Fit:
     def _begin(self) -> np.ndarray:
         return np.array([knob.turns(self._start.get(knob.name, knob.origin)) for knob in self.family.knobs])
 
+    def _by_episode(self, influence: np.ndarray | None, pieces: np.ndarray | None) -> np.ndarray | None:
+        """Influence of whole episodes, where there are enough of them: parts of one walk are not independent."""
+        if influence is None or len(np.unique(self.fitted.episode)) < FEW_EPISODES:
+            return influence
+        of = self.fitted.episode if pieces is None else self.fitted.episode[pieces]
+        return np.stack([influence[of == one].sum(axis=0) for one in np.unique(of)])
+
     def _kinds(self) -> np.ndarray:
         return np.array([channel.kind for channel in self.problem.channels])
 
@@ -297,7 +314,8 @@ class Fit:
         values, turns = self.family.values(search.at)[0], np.abs(search.at)
         moved = tuple((knobs[k].name, knobs[k].start, float(values[k]), knobs[k].unit) for k in np.argsort(-turns)[:6])
         gap = search.costs[-1] if search.costs else self._start_gap
-        floor, stage, remaining = float("nan"), "searching", float("nan")
+        floor, stage = float("nan"), "searching"
+        remaining = self.wall_s * (self.settings.most_evaluations / max(effort.evaluations, 1) - 1)  # of CMA-ES, at most
         if isinstance(search, QuantileSearch):
             floor, remaining = self._floor(search), search.remaining(self.wall_s)
             stage = "polishing" if search.polishing else "searching"
@@ -322,15 +340,16 @@ class Fit:
         *, silent: tuple[Knob, ...] = (), changed: bool = True,
     ) -> FitResult:  # fmt: skip
         joints = self.robot.contract.joints
-        values = self.family.values(at)[0]
+        own = _own_values(self.robot, (*self.family.knobs, *silent))
+        values = self.family.values(at)[0] if changed else np.array([own[knob.name] for knob in self.family.knobs])
         found = []
         for k, knob in enumerate(self.family.knobs):
             ends = sorted(float(knob.value(at[k] + side * sure.half_width[k])) for side in (-1.0, 1.0))
             flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.told[k]))
-            found.append(_fitted(knob, joints, float(values[k]), (ends[0], ends[1]), flag, note))
+            found.append(_fitted(knob, joints, own[knob.name], float(values[k]), (ends[0], ends[1]), flag, note))
         for knob in silent:
             note = "turning it does not change the simulated walk at all"
-            found.append(_fitted(knob, joints, knob.start, (knob.low, knob.high), "no effect", note))
+            found.append(_fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note))
         settings = self.family.settings(at) if changed else Static(self.robot, (), self.family.fixed).settings(np.zeros(0))
         adaptation = Adaptation(
             self.robot.name, self.robot.hash, "static" if self.settings.torque == "none" else "residual", tuple(found), settings
@@ -343,7 +362,7 @@ class Fit:
             traces = _traces(*gaps), None if held[0] is None or held[1] is None else _traces(held[0], held[1])
         return FitResult(
             adaptation, self.settings.search, tuple(self.steps), *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
-            remarks=tuple(self.remarks),
+            remarks=tuple(self.remarks), cost="position error" if self.problem.aligned else self.settings.cost,
         )  # fmt: skip
 
 
@@ -353,7 +372,19 @@ def _traces(before: Measured, after: Measured) -> Traces:
     return Traces(*(float(np.sqrt(np.square(one).mean())) for one in off))
 
 
-def _fitted(knob: Knob, joints: tuple[str, ...], value: float, interval: tuple[float, float], flag: Flag, note: str) -> Fitted:
+def _own_values(robot: Robot, knobs: tuple[Knob, ...]) -> dict[str, float]:
+    """What the robot's own simulator has, by the names of knobs; where a search begins may be elsewhere."""
+    scene = build_scene(robot, Flat(), None, torque_speed=False)
+    found = {}
+    for knob in knobs:
+        own = nominal(knob.parameter, robot, scene)
+        found[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
+    return found
+
+
+def _fitted(
+    knob: Knob, joints: tuple[str, ...], start: float, value: float, interval: tuple[float, float], flag: Flag, note: str
+) -> Fitted:
     names = tuple("xyz") if PARAMETERS[knob.parameter].per == "axis" else joints
     where = tuple(names[k] for k in knob.entries)
-    return Fitted(knob.name, knob.parameter, where, knob.unit, knob.start, value, interval, (knob.low, knob.high), flag, note)
+    return Fitted(knob.name, knob.parameter, where, knob.unit, start, value, interval, (knob.low, knob.high), flag, note)

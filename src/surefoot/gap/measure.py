@@ -110,9 +110,10 @@ def measure(
     seed: int = 0,
     threads: int = 0,
     runs: int = RUNS,
+    may_fall: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
-    """Run the simulator several times under the log's commands, and compare."""
+    """Run the simulator several times under the log's commands, and compare; one that mostly falls is refused unless it may."""
     kinds = kinds_in(log, kinds)
     side = robot_side(log, schedule, robot, kinds)
     simulator = Simulator(robot, make_agent, schedule, kinds, threads)
@@ -126,7 +127,8 @@ def measure(
                 progress(run * ticks + done, runs * ticks)
 
         found.append(simulator.run(change, one, seed + 1000 * run, tick))
-        refuse_falling(float(found[0].fallen[0]), robot, "the policy")
+        if not may_fall:
+            refuse_falling(float(found[0].fallen[0]), robot, "the policy")
     return Measured(_gap(side, found, schedule, np.random.default_rng([seed, 23])), side, tuple(found), simulator)
 
 

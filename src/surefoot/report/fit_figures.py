@@ -143,6 +143,8 @@ def convergence_chart(result: FitResult, width: int) -> str:
     """The gap against evaluations, from before the fit on, with the floor."""
     steps = result.steps
     x, y = [float(step.evaluations) for step in steps], [step.cost for step in steps]
+    if result.cost != "wasserstein":
+        return falling(x, y, None, "evaluations", f"{result.cost}, logarithmic", width=width)
     if steps and steps[0].evaluations > 0:
         x, y = [0.0, *x], [result.before.gap.total, *y]
     return falling(x, y, result.after.gap.total_floor, "evaluations", "gap, × spread, logarithmic", width=width)

@@ -23,7 +23,7 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot) -> list[str]:
         if error is not None and _sure(error):
             said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
         if said:
-            name = next(iter(terms.values())).name.partition("[")[2].rstrip("]")
+            name = next(iter(terms.values())).name.partition("[")[2].rstrip("]") or "all joints"
             found.append(f"At {name} it looks like {', and '.join(said)}.")
     return found
 

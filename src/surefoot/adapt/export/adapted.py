@@ -25,6 +25,11 @@ HINTS = {
     "action_offset_rad": "add it to the servo's target",
     "encoder_bias_rad": "subtract it from the servo's target, add it to the measured position",
     "observation_delay_s": "delay what the policy observes",
+    "residual_constant_nm": "torque on the joint",
+    "residual_position_nm_per_rad": "torque += it * (position - default pose)",
+    "residual_velocity_nms": "torque += it * velocity",
+    "residual_direction_nm": "torque += it * tanh(velocity / 0.5 rad/s)",
+    "residual_error_nm_per_rad": "torque += it * (target - position)",
     "torque_noise_nm": "white noise, drawn anew at each physics step",
     "floor_friction": "give it to your floor, with a contact priority above the robot's shapes",
 }

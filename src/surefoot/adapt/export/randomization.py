@@ -12,19 +12,24 @@ Range = tuple[float, float]
 
 def randomization_ranges(adaptation: Adaptation) -> dict[str, Range]:
     """Lowest and highest value of each knob, by the knob's name: its 90 % interval, within what the simulator takes."""
-    return {knob.name: _range(knob) for knob in adaptation.knobs}
+    return {knob.name: _range(knob) for knob in _identified(adaptation)}
 
 
 def ranges_by_entry(found: Adapted) -> dict[str, dict[str, Range]]:
     """Parameter -> joint, axis or body ("" for one value per world) -> range; what has no knob is not in it."""
     ranges: dict[str, dict[str, Range]] = {}
-    for knob in found.adaptation.knobs:
+    for knob in _identified(found.adaptation):
         names = found.worlds.names(knob.parameter) or ("",)
         for where in knob.where or names:
             if where not in names:
                 raise FitError(f"the knob {shown(knob.name)} is of {shown(where)}, which {found.robot.name} does not have; fit again")
             ranges.setdefault(knob.parameter, {})[where] = _range(knob)
     return ranges
+
+
+def _identified(adaptation: Adaptation) -> list[Fitted]:
+    """Knobs that a log said something about; of the others the robot's own value stays."""
+    return [knob for knob in adaptation.knobs if knob.flag != "no effect" and knob.parameter in adaptation.settings]
 
 
 def randomization_table(adaptation: Adaptation, robot: Robot) -> str:
@@ -48,7 +53,7 @@ def randomization_table(adaptation: Adaptation, robot: Robot) -> str:
             continue
         spans = [ranges[name].get(where, (value, value)) for where, value in values.items()]
         low, high = min(span[0] for span in spans), max(span[1] for span in spans)
-        knobs = [knob for knob in adaptation.knobs if knob.parameter == name]
+        knobs = [knob for knob in _identified(adaptation) if knob.parameter == name]
         together = ", together: true" if len(values) > 1 and len(knobs) == 1 and len(ranges[name]) == len(values) else ""
         lines.append(f"{name}: {{set: [{low!r}, {high!r}]{together}}}{said}")
         if len(set(spans)) > 1:
