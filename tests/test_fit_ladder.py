@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from surefoot.adapt import Fitted
+from surefoot.errors import FitError
 from surefoot.fit.ladder import Rung, choose, climb
 from surefoot.fit.result import Step
 from surefoot.fit.run import FitSettings, make_family
@@ -24,6 +25,7 @@ class Found:
     adaptation: SimpleNamespace
     steps: tuple[Step, ...]
     tried: tuple = ()
+    remarks: tuple[str, ...] = ()
 
 
 def found(total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1) -> Found:
@@ -66,6 +68,16 @@ class TestChoice:
     def test_no_gap_at_all_ends_it(self) -> None:
         result = climb(FitSettings(), lambda *_: found(0.2, steps=0))
         assert [one.family for one in result.tried] == ["static"]
+
+    def test_a_family_that_fails_is_given_up_and_named(self) -> None:
+        def fit(settings: FitSettings, name: str, start: dict[str, float]) -> Found:
+            if settings.torque == "type":
+                raise FitError("it falls")
+            return found(0.1)
+
+        result = climb(FitSettings(), fit)
+        assert [one.family for one in result.tried] == ["static"]
+        assert result.remarks == ("residual by type was given up: it falls",)
 
     def test_each_begins_where_the_one_before_ended(self) -> None:
         begun = []

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from surefoot.fit.rehearse import commands_to_rehearse, plant, rehearse, relative_errors
+from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, plant, rehearse, relative_errors
 from surefoot.fit.run import FitSettings, make_family
 from surefoot.policy.agents import make_agent
+from surefoot.robot import load_robot
 
 FEW = FitSettings(free=("dry_friction_nm", "delay_s"), tie="all", held_out=0.0)
 LITTLE = ("--rehearse", "--rollouts", "6", "--seconds", "2", "--settle-s", "0.2", "--threads", "1")
@@ -30,13 +31,15 @@ class TestPlant:
         assert not np.array_equal(schedule.command, commands_to_rehearse(robot, 5, 2.0, seed=2).command)
 
 
-class TestRehearse:
-    @pytest.fixture(scope="class")
-    def found(self, go2):
-        schedule = commands_to_rehearse(go2, 6, 2.0, seed=3, settle_s=0.2)
-        noise = {"torque_noise_nm": 0.5, "encoder_noise_rad": 0.002}
-        return rehearse(schedule, go2, lambda n: make_agent("walk", go2, n), FEW, noise, seed=1, threads=1, settle_s=0.2)
+@pytest.fixture(scope="module")
+def found() -> Rehearsal:
+    go2 = load_robot("go2")
+    schedule = commands_to_rehearse(go2, 6, 2.0, seed=3, settle_s=0.2)
+    noise = {"torque_noise_nm": 0.5, "encoder_noise_rad": 0.002}
+    return rehearse(schedule, go2, lambda n: make_agent("walk", go2, n), FEW, noise, seed=1, threads=1, settle_s=0.2)
 
+
+class TestRehearse:
     def test_finds_about_what_was_planted(self, found) -> None:
         assert {knob.name for knob in found.found} == {"dry_friction_nm", "delay_s"}
         for knob in found.found:
