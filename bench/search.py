@@ -128,15 +128,17 @@ def main() -> None:
         table = {seed: compared(runs) for seed, runs in versus.items() if len(runs) == 2}
         write_results("search.json", {"compared": table, "versus": versus, "growth": growth})
 
+    def versus_of(seed: int) -> None:
+        for name in ("quantile", "cma"):
+            if name not in versus.setdefault(str(seed), {}):
+                run = versus[str(seed)][name] = search(name, seed)
+                print(
+                    f"{name}, seed {seed}: gap {run['first_gap']:.4f} -> {run['last_gap']:.4f} in {run['evaluations']} evaluations, {run['wall_clock_s']:.0f} s", flush=True,
+                )  # fmt: skip
+                write()
+
     if "versus" in options.pieces:
-        for seed in range(options.seeds):
-            for name in ("quantile", "cma"):
-                if name not in versus.setdefault(str(seed), {}):
-                    run = versus[str(seed)][name] = search(name, seed)
-                    print(
-                        f"{name}, seed {seed}: gap {run['first_gap']:.4f} -> {run['last_gap']:.4f} in {run['evaluations']} evaluations, {run['wall_clock_s']:.0f} s"
-                    )
-                    write()
+        versus_of(0)
     if "growth" in options.pieces:
         for what, case in GROWTH.items():
             if what not in growth:
@@ -146,6 +148,9 @@ def main() -> None:
                     flush=True,
                 )
                 write()
+    if "versus" in options.pieces:
+        for seed in range(1, options.seeds):
+            versus_of(seed)
 
 
 if __name__ == "__main__":
