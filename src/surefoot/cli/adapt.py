@@ -73,9 +73,9 @@ def adaptation_table(adaptation: Adaptation) -> Table:
     """Knobs with what they were, what they are, and how sure that is."""
     title = f"{adaptation.robot}: what the fit changed ({adaptation.family})"
     table = Table(title=Text(title), title_justify="left")
-    table.add_column("knob", no_wrap=True)
-    for heading in ("was", "is", "90 % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("knob", overflow="fold")
+    for heading, width in (("was", 5), ("is", 7), ("90 % interval", 18)):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=width)
     table.add_column("flag" if any(knob.flag for knob in adaptation.knobs) else "")
     for knob in adaptation.knobs:
         low, high = knob.interval
