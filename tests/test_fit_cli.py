@@ -99,7 +99,7 @@ class TestFiles:
         facts = found.provenance
         assert facts["command"] == (
             "surefoot fit log.parquet --robot go2 --policy walk --out 'a fit' --free torque_limit_nm --fix armature_kgm2=0.01 viscous_friction_nms=0.1 "
-            "torque_noise_nm=0 delay_s=0 --priors priors.yaml --tie all --held-out 0.34 --seed 4 --settle-s 0.2"
+            "torque_noise_nm=0 delay_s=0 --priors priors.yaml --tie all --held-out 0.34 --seed 4 --settle-s 0.2 --family static"
         )
         assert facts["robot"]["hash"] == go2.hash
         assert len(facts["log"]["sha256"]) == len(facts["policy"]["hash"]) == 64

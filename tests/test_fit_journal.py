@@ -208,7 +208,7 @@ class TestKilled:
 
     KILLS = 10
     FIT = (
-        "fit", "../log.parquet", "--out", "fit", "--settle-s", "0.2", "--threads", "1", "--tie", "all",
+        "fit", "../log.parquet", "--out", "fit", "--settle-s", "0.2", "--threads", "1", "--tie", "all", "--family", "static",
         "--fix", "armature_kgm2=0.01", "viscous_friction_nms=0.1", "torque_noise_nm=0", "delay_s=0",
     )  # fmt: skip
 
@@ -228,14 +228,14 @@ class TestKilled:
 
     @staticmethod
     def answers(place: Path) -> int:
-        return len(list((place / "fit" / "journal").glob("[0-9]*.npz")))
+        return len(list((place / "fit" / "journal" / "static").glob("[0-9]*.npz")))
 
     @staticmethod
     def figures(place: Path) -> dict[str, object]:
         """Everything but the wall-clock."""
         content = json.loads((place / "fit" / "fit.json").read_text())
-        for step in content["steps"]:
-            assert step.pop("wall_s") > 0
+        for timed in (*content["steps"], *content["families"]):
+            assert timed.pop("wall_s") > 0
         return content
 
     def test_ten_times_at_random_moments_it_ends_as_if_it_never_was(self, tmp_path, go2):

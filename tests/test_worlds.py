@@ -24,7 +24,8 @@ DIFFERENT = {
     "derate_per_c": 0.05, "battery_level": 0.5, "battery_sag_per_kw": 20.0, "action_scale_rad": 0.1, "action_offset_rad": 0.05,
     "delay_s": 0.007, "encoder_noise_rad": 0.01, "encoder_bias_rad": 0.02, "velocity_noise_rad_s": 0.1, "gyro_noise_rad_s": 0.01,
     "gyro_drift_rad_s_per_sqrt_s": 0.1, "gravity_noise": 0.02, "observation_delay_s": 0.006, "base_mass_kg": 9.0,
-    "base_com_offset_m": [0.03, 0.0, 0.0], "link_mass_kg": 0.6, "floor_friction": 0.05,
+    "base_com_offset_m": [0.03, 0.0, 0.0], "link_mass_kg": 0.6, "floor_friction": 0.05, "residual_constant_nm": 1.0,
+    "residual_position_nm_per_rad": -5.0, "residual_velocity_nms": -0.5, "residual_direction_nm": -0.5, "residual_error_nm_per_rad": 5.0,
 }  # fmt: skip
 ALONGSIDE = {
     "spring_rest_rad": {"spring_stiffness_nm_per_rad": 5.0},
