@@ -1,4 +1,4 @@
-"""Torque added at the physics rate, in NumPy, for a batch of worlds: plain terms, curves, a small network per joint."""
+"""Torque added at the physics rate, in NumPy, for a batch of worlds: plain terms, a small network per joint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,24 +37,6 @@ def terms(values: dict[str, np.ndarray], pose_rad: np.ndarray) -> Residual | Non
         return total
 
     return torque
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """Torque over position, straight between knots and level beyond them; one curve for each world and joint."""
-
-    low_rad: np.ndarray  # (n_joints,) first knot
-    high_rad: np.ndarray  # (n_joints,) last knot
-    torque_nm: np.ndarray  # (n, n_joints, n_knots) at evenly spaced knots
-
-    def __call__(self, error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
-        """Torques (n, n_joints)."""
-        last = self.torque_nm.shape[2] - 1
-        place = np.clip((position_rad - self.low_rad) * (last / (self.high_rad - self.low_rad)), 0.0, last)
-        before = np.minimum(place.astype(np.intp), last - 1)
-        share = place - before
-        left, right = (np.take_along_axis(self.torque_nm, (before + side)[..., None], axis=2)[..., 0] for side in (0, 1))
-        return left + share * (right - left)
 
 
 @dataclass(frozen=True, eq=False)
