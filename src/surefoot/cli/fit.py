@@ -40,7 +40,7 @@ NO_COMMAND = "no-command"  # the doctor's word for a log without velocity comman
 
 
 def fit(
-    log: Annotated[Path | None, tyro.conf.Positional] = None,
+    log: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[LOG]")] = None,
     /,
     *,
     out: Path,
