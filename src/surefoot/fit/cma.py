@@ -19,6 +19,7 @@ from surefoot.fit.quantile import FALL_COST, Ask
 
 LEAST_POPULATION = 4  # with fewer, better and worse halves say nothing
 RESAMPLE = 10  # draws to find one within the bounds, then it is clipped; with many knobs none is, and drawing on only takes time
+FEW_KNOBS = 12  # up to which adaptation helps; with 24 it stalled at half of the gap, where without it a quarter was left
 SMALL_TURNS = 1e-3  # a population that spreads less than this in every knob has settled
 
 
@@ -28,7 +29,7 @@ class CmaSettings:
 
     population: int | None = None  # candidates a generation; None: 4 + 3 log(n_knobs)
     sigma: float = 1.0  # first standard deviation, in turns of a knob
-    lr_adapt: bool = False  # smaller steps where noise hides the direction (arXiv 2304.03473); with 24 knobs it halved the gap later
+    lr_adapt: bool | None = None  # smaller steps where noise hides the direction (arXiv 2304.03473); None: with few knobs
     separable: bool = False  # no correlations between knobs: for hundreds of them
 
     def __post_init__(self) -> None:
@@ -60,7 +61,8 @@ class CmaSearch:
         if settings.separable and len(self.low) > 1:  # a single knob has no correlations, and SepCMA refuses it
             self._cma: CMA | SepCMA = SepCMA(start, settings.sigma, **shared)
         else:
-            self._cma = CMA(start, settings.sigma, lr_adapt=settings.lr_adapt and not settings.separable, **shared)
+            adapt = len(self.low) <= FEW_KNOBS if settings.lr_adapt is None else settings.lr_adapt
+            self._cma = CMA(start, settings.sigma, lr_adapt=adapt and not settings.separable, **shared)
 
     @property
     def at(self) -> np.ndarray:
