@@ -15,8 +15,8 @@ from typing import Any
 
 from results import RESULTS, commit, write_results
 
+from surefoot.fit.family import FitSettings
 from surefoot.fit.rehearse import commands_to_rehearse, rehearse, relative_errors
-from surefoot.fit.run import FitSettings
 from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
 

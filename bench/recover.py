@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from results import RESULTS, commit, write_results
 
-from surefoot.fit.run import Fit, FitSettings
+from surefoot.fit.family import FitSettings
+from surefoot.fit.run import Fit
 from surefoot.gap import schedule_of
 from surefoot.logs import record
 from surefoot.policy.agents import make_agent

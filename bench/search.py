@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from results import RESULTS, commit, write_results
 
+from surefoot.fit.family import FitSettings, SearchName, make_family
 from surefoot.fit.problem import Problem
-from surefoot.fit.run import Fit, FitSettings, SearchName, make_family
+from surefoot.fit.run import Fit
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog, record
 from surefoot.policy.agents import make_agent

@@ -30,7 +30,7 @@ from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot, load_robot
 from surefoot.sim import Worlds
 from surefoot.sim.floor import Flat, add_floor
-from surefoot.sim.residual import random_net
+from surefoot.sim.network import random_net
 
 DELAY_S = 0.005
 COMMAND = np.array([0.5, 0.0, 0.0])

@@ -44,7 +44,7 @@ def knob(parameter: str, where: tuple[str, ...], value: float, low: float, high:
 
 
 def adaptation(robot: Robot, settings: dict, knobs: tuple[Fitted, ...] = (), **provenance) -> Adaptation:
-    return Adaptation(robot.name, robot.hash, "static", knobs, settings, provenance)
+    return Adaptation(robot.name, robot.hash, "static", knobs, settings, provenance=provenance)
 
 
 def simulated(robot: Robot, settings: dict) -> mujoco.MjModel:
@@ -440,7 +440,7 @@ class TestNamesCannotBecomeCode:
         robot = load_robot(path)
         bad = Fitted(self.BAD, "armature_kgm2", (self.JOINT,), "kg·m²", 0.01, 0.02, (0.01, 0.03), (0.0, 1.0))
         settings = {"armature_kgm2": [0.02, 0.03], "torque_noise_nm": [0.5, 0.6]}
-        return robot, Adaptation(robot.name, robot.hash, self.BAD, (bad,), settings, {self.BAD: self.BAD})
+        return robot, Adaptation(robot.name, robot.hash, self.BAD, (bad,), settings, provenance={self.BAD: self.BAD})
 
     @pytest.mark.parametrize("make", [mjlab_config, isaaclab_config])
     def test_in_python(self, evil, make, run) -> None:

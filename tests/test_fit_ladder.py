@@ -8,12 +8,20 @@ import pytest
 
 from surefoot.adapt import Fitted
 from surefoot.errors import FitError
-from surefoot.fit.ladder import Rung, choose, climb
+from surefoot.fit.family import FitSettings, make_family
+from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, STATIC, TYPE, Rung, choose, climb
 from surefoot.fit.result import Step
-from surefoot.fit.run import FitSettings, make_family
 from surefoot.report.torque_words import torque_words
 from surefoot.robot.legs import joint_types
 from surefoot.sim import Worlds
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """As much of an adaptation."""
+
+    knobs: tuple[Fitted, ...]
+    settings: dict
 
 
 @dataclass(frozen=True)
@@ -22,16 +30,20 @@ class Found:
 
     held_after: SimpleNamespace
     after: SimpleNamespace
-    adaptation: SimpleNamespace
+    adaptation: Adapted
     steps: tuple[Step, ...]
     tried: tuple = ()
     remarks: tuple[str, ...] = ()
+    knots: tuple = ()
+    correlation: np.ndarray | None = None
+    before: SimpleNamespace | None = None
+    held_before: SimpleNamespace | None = None
 
 
 def found(total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1) -> Found:
     gap = SimpleNamespace(total=total, total_floor=floor, total_limit=limit, measurable=total > limit)
     step = Step(1, total, 10, 100.0, 5.0, ())
-    return Found(SimpleNamespace(gap=gap), SimpleNamespace(gap=replace_total(gap)), SimpleNamespace(knobs=knobs), (step,) * steps)
+    return Found(SimpleNamespace(gap=gap), SimpleNamespace(gap=replace_total(gap)), Adapted(knobs, {}), (step,) * steps)
 
 
 def replace_total(gap: SimpleNamespace) -> SimpleNamespace:
@@ -43,26 +55,27 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("gaps", "chosen"),
         [
-            ((0.011,), "none"),
-            ((0.1, 0.011), "type"),
-            ((0.1, 0.05, 0.011), "joint"),
-            ((0.1, 0.05, 0.0495), "type"),
-            ((0.1, 0.101, 0.12), "none"),
+            ((0.011,), STATIC),
+            ((0.1, 0.011), TYPE),
+            ((0.1, 0.05, 0.011), JOINT),
+            ((0.1, 0.05, 0.0495), TYPE),
+            ((0.1, 0.101, 0.12), STATIC),
+            ((0.1, 0.05, 0.049, 0.02), NETWORK),
         ],
     )
     def test_the_simplest_that_no_richer_one_clearly_beats(self, gaps, chosen) -> None:
-        rungs = [Rung(torque, found(gap)) for torque, gap in zip(("none", "type", "joint"), gaps, strict=False)]
-        assert choose(rungs).torque == chosen
+        rungs = [Rung(family, found(gap)) for family, gap in zip(RUNGS, gaps, strict=False)]
+        assert choose(rungs).family == chosen
 
     def test_it_climbs_no_further_than_needed(self) -> None:
         asked = []
 
-        def fit(settings: FitSettings, name: str, start: dict[str, float]) -> Found:
-            asked.append(settings.torque)
-            return found({"none": 0.1, "type": 0.011}[settings.torque])
+        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+            asked.append(settings.family)
+            return found({STATIC: 0.1, TYPE: 0.011}[settings.family])
 
         result = climb(FitSettings(), fit)
-        assert asked == ["none", "type"]
+        assert asked == [STATIC, TYPE]
         assert [(one.family, one.chosen) for one in result.tried] == [("static", False), ("residual by type", True)]
 
     def test_no_gap_at_all_ends_it(self) -> None:
@@ -70,8 +83,8 @@ class TestChoice:
         assert [one.family for one in result.tried] == ["static"]
 
     def test_a_family_that_fails_is_given_up_and_named(self) -> None:
-        def fit(settings: FitSettings, name: str, start: dict[str, float]) -> Found:
-            if settings.torque == "type":
+        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+            if settings.family == TYPE:
                 raise FitError("it falls")
             return found(0.1)
 
@@ -83,22 +96,49 @@ class TestChoice:
         begun = []
         knob = Fitted("dry[hip]", "residual_constant_nm", ("a", "b"), "N·m", 0.0, 1.5, (1.0, 2.0), (0.0, 4.0))
 
-        def fit(settings: FitSettings, name: str, start: dict[str, float]) -> Found:
+        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
             begun.append(dict(start))
             return found(0.1 - 0.03 * len(begun), knobs=(knob,))
 
-        climb(FitSettings(), fit)
+        climb(FitSettings(), fit, RUNGS[:3])
         assert begun[0] == {}
         assert begun[1] == {"dry[hip]": 1.5}
         assert begun[2]["residual_constant_nm[a]"] == begun[2]["residual_constant_nm[b]"] == 1.5
 
+    @pytest.mark.parametrize(("by_joint", "shared"), [(0.0495, False), (0.02, True)])
+    def test_a_network_adds_to_the_terms_that_did_best(self, by_joint, shared) -> None:
+        bases = {}
+        gaps = {"static": 0.1, "residual by type": 0.05, "residual by joint": by_joint}
+
+        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+            name = settings.family.name
+            bases[name] = dict(base)
+            result = found(gaps.get(name, 0.011))
+            settled = {"residual_constant_nm": [len(bases)], "dry_friction_nm": [0.3]}
+            dry = Fitted("dry", "dry_friction_nm", (), "N·m", 0.0, 0.3, (0.2, 0.4), (0.0, 4.0))
+            pull = replace(dry, name=f"pull {len(bases)}", parameter="residual_constant_nm")
+            knobs = (dry,) if settings.family.curved else (dry, pull)
+            return replace(result, adaptation=Adapted(knobs, settled), correlation=np.eye(len(knobs)))
+
+        result = climb(FitSettings(), fit)
+        name = f"residual network by {'joint' if shared else 'type'}"
+        assert [one.family for one in result.tried if one.chosen] == [name]
+        assert bases.pop(name) == {"residual_constant_nm": [3 if shared else 2]}
+        assert not any(bases.values())
+        assert [knob.name for knob in result.adaptation.knobs] == ["dry", f"pull {3 if shared else 2}"]  # the terms come along
+        assert result.correlation.shape == (2, 2)
+        assert len(result.steps[0].values) == 1
+
+    def test_before_is_the_robot_as_it_was(self) -> None:
+        results = [replace(found(gap), before=SimpleNamespace(gap=gap)) for gap in (0.1, 0.011)]
+        assert climb(FitSettings(), lambda settings, *_: results[settings.family != STATIC]).before.gap == 0.1
+
 
 class TestTorque:
     def test_knobs_by_type_and_by_joint(self, robot) -> None:
-        counts = {
-            torque: len(make_family(robot, FitSettings(free=("delay_s",), torque=torque)).knobs) for torque in ("none", "type", "joint")
-        }
-        assert counts == {"none": 1, "type": 1 + 3 * len(joint_types(robot)), "joint": 1 + 3 * robot.contract.n_joints}
+        families = {"static": STATIC, "type": TYPE, "joint": JOINT}
+        counts = {name: len(make_family(robot, FitSettings(free=("delay_s",), family=family)).knobs) for name, family in families.items()}
+        assert counts == {"static": 1, "type": 1 + 3 * len(joint_types(robot)), "joint": 1 + 3 * robot.contract.n_joints}
 
     def test_terms_are_a_spring(self, robot) -> None:
         """A constant and a slope over position move the robot as MuJoCo's own spring does."""

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from surefoot.fit.family import FitSettings, make_family
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, plant, rehearse, relative_errors
-from surefoot.fit.run import FitSettings, make_family
 from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
 

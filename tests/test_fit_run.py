@@ -9,11 +9,12 @@ import pytest
 
 from surefoot.errors import FitError
 from surefoot.fit import run as fit_run
+from surefoot.fit.family import FitSettings, make_family
 from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Problem
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Fit, FitSettings, Progress, make_family, split
+from surefoot.fit.run import Fit, Progress, split
 from surefoot.gap import schedule_of
 from surefoot.gap.schedule import Schedule
 from surefoot.logs import RobotLog, record

@@ -289,7 +289,7 @@ class TestUncertainty:
 
 class TestAdvice:
     def test_every_parameter_that_walks_are_fitted_with_has_an_advice(self):
-        from surefoot.fit.run import STAND, WALKING
+        from surefoot.fit.family import STAND, WALKING
 
         assert {*WALKING, *STAND} <= set(RECORDING)
 

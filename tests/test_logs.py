@@ -16,7 +16,7 @@ from robot_files import HEXAPOD
 from surefoot import files
 from surefoot.errors import LogError, SurefootError, WorldsError
 from surefoot.logs import RobotLog, random_commands, read_log, record, robot_log, write_log
-from surefoot.sim import load_twin
+from surefoot.sim import Twin, load_twin
 from surefoot.sim.rollout import FALLEN_GRAVITY_Z
 
 ARRAYS = ("episode", "time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
@@ -143,6 +143,22 @@ def test_commands_are_held_in_range_and_sometimes_zero(robot) -> None:
     walking = pieces[~standing]
     np.testing.assert_allclose(walking.mean(axis=0), (low + high) / 2, atol=0.1)
     assert (np.ptp(walking, axis=0) > 0.9 * (high - low)).all()
+
+
+def test_commands_of_some_speeds_only(go2) -> None:
+    rng = np.random.default_rng(0)
+    slow = random_commands(go2.contract, 40, 200, 1.0, rng, (0.0, 0.4))
+    assert np.linalg.norm(slow[..., :2], axis=-1).max() <= 0.4
+    assert (slow == 0.0).all(axis=-1).any()
+    fast = random_commands(go2.contract, 40, 200, 1.0, rng, (1.0, 1.0))
+    assert np.linalg.norm(fast[..., :2], axis=-1).min() > 0.4  # sideways, the contract allows 0.5
+    assert fast[..., 0].max() > 0.9
+
+
+@pytest.mark.parametrize("speed", [(0.6, 0.0), (-0.1, 0.5), (0.0, float("nan"))])
+def test_speeds_that_cannot_be(go2, speed) -> None:
+    with pytest.raises(LogError, match="lower one first"):
+        record(Twin("nominal", go2, {}), "zero", rollouts=1, seconds=0.1, speed_m_s=speed)
 
 
 def test_one_command_for_the_whole_episode(go2) -> None:

@@ -26,6 +26,7 @@ DIFFERENT = {
     "gyro_drift_rad_s_per_sqrt_s": 0.1, "gravity_noise": 0.02, "observation_delay_s": 0.006, "base_mass_kg": 9.0,
     "base_com_offset_m": [0.03, 0.0, 0.0], "link_mass_kg": 0.6, "floor_friction": 0.05, "residual_constant_nm": 1.0,
     "residual_position_nm_per_rad": -5.0, "residual_velocity_nms": -0.5, "residual_direction_nm": -0.5, "residual_error_nm_per_rad": 5.0,
+    "delta_position_rad_per_rad": 0.3, "delta_velocity_s": 0.02, "delta_error_rad_per_rad": 0.4,
 }  # fmt: skip
 ALONGSIDE = {
     "spring_rest_rad": {"spring_stiffness_nm_per_rad": 5.0},

@@ -12,7 +12,7 @@ from surefoot.logs import record
 from surefoot.robot import load_robot
 from surefoot.sim import Flat, HeightField, Worlds, load_twin
 from surefoot.sim.frames import in_heading_frame, yaw_of
-from surefoot.sim.residual import random_net
+from surefoot.sim.network import random_net
 
 
 def changed_go2(go2, folder, *changes, yaml=()):
@@ -317,7 +317,7 @@ def test_residual_net_equals_a_plain_loop():
     torque = net(error, position, velocity)
     for world in range(5):
         for joint in range(3):
-            x = np.array([error[world, joint], position[world, joint], velocity[world, joint]]) * net.scale
+            x = np.array([error[world, joint], position[world, joint], velocity[world, joint]])
             for weight, bias in zip(net.weights, net.biases, strict=True):
                 x = np.tanh(weight[joint] @ x + bias[joint, :, 0])
-            assert torque[world, joint] == pytest.approx(net.limit_nm[joint] * x[0], abs=1e-5)
+            assert torque[world, joint] == pytest.approx(net.limit[joint] * x[0], abs=1e-5)

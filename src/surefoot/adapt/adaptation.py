@@ -5,7 +5,7 @@ where it comes from. Reading it needs nothing but JSON, and believes nothing: na
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from surefoot.errors import FitError, SurefootError, shown
 from surefoot.files import is_number, json_ready, write_text
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
+from surefoot.sim.network import Network, read_network
 from surefoot.sim.parameters import PARAMETERS, parameter, resolve
 from surefoot.sim.scene import build_scene
 
@@ -48,6 +49,7 @@ class Adaptation:
     family: str
     knobs: tuple[Fitted, ...]
     settings: dict[str, Any]  # all that differs from the robot's own values, as `Worlds.set` takes it, in policy order
+    network: Network | None = None  # what it adds beside them
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def change(self, robot: Robot) -> Static:
@@ -56,12 +58,13 @@ class Adaptation:
             raise FitError(
                 f"the adaptation was fitted to another {self.robot} ({self.robot_hash[:12]}) than this {robot.name} ({robot.hash[:12]}); fit again, or give the robot that it was fitted to"
             )
-        return Static(robot, (), self.settings)
+        return Static(robot, (), self.settings, self.network)
 
 
 def write_adaptation(path: Path, adaptation: Adaptation) -> None:
     """Write adaptation.json, whole or not at all."""
-    content = {"surefoot_adaptation": VERSION, **asdict(adaptation)}
+    network = None if adaptation.network is None else adaptation.network.to_dict()
+    content = {"surefoot_adaptation": VERSION, **asdict(replace(adaptation, network=None)), "network": network}
     write_text(path, json.dumps(json_ready(content), indent=1, allow_nan=False) + "\n")
 
 
@@ -90,7 +93,9 @@ def _adaptation(content: dict[str, Any], robot: Robot) -> Adaptation:
     settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
     if not isinstance(settings, dict) or not isinstance(knobs, list) or not isinstance(provenance, dict):
         raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
-    found = Adaptation(**texts, knobs=tuple(_fitted(entry) for entry in knobs), settings=settings, provenance=provenance)  # type: ignore[arg-type]
+    written = content.get("network")
+    network = None if written is None else read_network(written, robot, FitError)
+    found = Adaptation(**texts, knobs=tuple(_fitted(entry) for entry in knobs), settings=settings, network=network, provenance=provenance)  # type: ignore[arg-type]
     found.change(robot)
     scene = build_scene(robot, Flat(), None, torque_speed=False)
     for name, value in settings.items():

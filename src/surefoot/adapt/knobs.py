@@ -17,6 +17,7 @@ from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.actuation import TORQUE_SPEED
 from surefoot.sim.floor import Flat
+from surefoot.sim.network import Network
 from surefoot.sim.parameters import PARAMETERS, nominal, parameter
 from surefoot.sim.scene import build_scene
 from surefoot.sim.worlds import Worlds
@@ -80,11 +81,12 @@ class Knob:
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """Static parameters as a family of changes: knobs, and what is fixed beside them."""
+    """Parameters as a family of changes: knobs, and what is fixed beside them."""
 
     robot: Robot
     knobs: tuple[Knob, ...]
     fixed: dict[str, Any]  # parameter -> value, as Worlds.set takes it
+    network: Network | None = None  # of an earlier fit: what it adds to every candidate
 
     @property
     def torque_speed(self) -> bool:
@@ -108,6 +110,8 @@ class Static:
         """Set up worlds[c * pieces : (c + 1) * pieces] as candidate c."""
         for name, value in self.fixed.items():
             worlds.set(name, value)
+        if self.network is not None:
+            self.network.attach(worlds)
         values = np.repeat(self.values(candidates), pieces, axis=0)
         for name in dict.fromkeys(knob.parameter for knob in self.knobs):
             array = np.array(worlds.get(name))

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot.adapt.adaptation import Adaptation, read_adaptation
-from surefoot.adapt.export import isaaclab_config, mjlab_config, randomization_table, write_mjcf
+from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, randomization_table, write_mjcf, write_onnx
 from surefoot.cli.inputs import say
 from surefoot.errors import FitError
 from surefoot.files import check_place, write_text
@@ -20,13 +20,15 @@ TEXT: dict[str, tuple[Callable[[Adaptation, Robot], str], tuple[str, ...]]] = {
     "mjlab": (mjlab_config, (".py",)),
     "isaaclab": (isaaclab_config, (".py",)),
     "randomization": (randomization_table, (".yaml", ".yml")),
+    "numpy": (numpy_class, (".py",)),
 }
+FILES: dict[str, Callable[[Path, Adaptation, Robot], None]] = {"mjcf": write_mjcf, "onnx": write_onnx}
 
 
 def export(
     fit: Annotated[Path, tyro.conf.Positional],
     out: Path,
-    to: Literal["mjcf", "mjlab", "isaaclab", "randomization"],
+    to: Literal["mjcf", "mjlab", "isaaclab", "randomization", "numpy", "onnx"],
     robot: str = "go2",
 ) -> None:
     """Write an adaptation for another program, at full precision; what the program cannot say is listed in the file's head.
@@ -34,20 +36,25 @@ def export(
     Args:
         fit: the folder that 'surefoot fit' wrote, or its adaptation.json
         out: the file to write
-        to: mjcf, the robot's model with the adaptation in it; mjlab or isaaclab, a Python file with actuator configs and ranges; randomization, a table for 'surefoot train'
+        to: mjcf, the robot's model with the adaptation in it; mjlab or isaaclab, a Python file with actuator configs and ranges; randomization, a table for 'surefoot train'; numpy or onnx, what the fit adds to torques or targets that no model holds, as a Python class or a network
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
     """
     check_place(out)
     described = load_robot(robot)
     adaptation = read_adaptation(fit, described)
-    if to == "mjcf":
-        write_mjcf(out, adaptation, described)
+    if to in FILES:
+        FILES[to](out, adaptation, described)
     else:
         make, endings = TEXT[to]
         if out.suffix.lower() not in endings:
             raise FitError(f"{out} does not end in {' or '.join(endings)}, as a file for {to} must; give such a name with --out")
         write_text(out, make(adaptation, described))
-    say(Console(), f"wrote {out}; its head says where it comes from, and what is not in it")
+    place = (
+        "metadata say where it comes from, and what goes in and out"
+        if to == "onnx"
+        else "head says where it comes from, and what is not in it"
+    )
+    say(Console(), f"wrote {out}; its {place}")
 
 
 def show(fit: Annotated[Path, tyro.conf.Positional], robot: str = "go2") -> None:
@@ -64,6 +71,11 @@ def show(fit: Annotated[Path, tyro.conf.Positional], robot: str = "go2") -> None
     also = [name for name in adaptation.settings if name not in known]
     if also:
         say(console, f"also set, without a knob: {', '.join(also)}")
+    if adaptation.network is not None:
+        say(
+            console,
+            f"a network adds to {'torques' if adaptation.network.adds == 'torque' else 'targets'} of the joints; 'surefoot adapt export' writes it with --to numpy or --to onnx",
+        )
     for knob in adaptation.knobs:
         if knob.flag:
             say(console, f"{knob.name} is {knob.flag}{f': {knob.note}' if knob.note else ''}")

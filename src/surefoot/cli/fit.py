@@ -20,10 +20,11 @@ from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, pr
 from surefoot.cli.rehearsal import Planned, run_rehearsal
 from surefoot.errors import FitError, SurefootError
 from surefoot.files import check_place, json_ready, write_text
+from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_family
 from surefoot.fit.journal import Journal
-from surefoot.fit.ladder import RUNGS, climb
+from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import STAND, WALKING, Fit, FitSettings, Progress, SearchName, Shared, make_family
+from surefoot.fit.run import Fit, Progress
 from surefoot.gap import schedule_of
 from surefoot.gap.costs import check_cost
 from surefoot.gap.schedule import SETTLE_S, finite_rows
@@ -35,7 +36,7 @@ from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
 
 MODEL, SIMULATOR, PAGE, FIGURES, JOURNAL = "adapted.xml", "simulator.yaml", "fit.html", "fit.json", "journal"
-Family = Literal["auto", "static", "residual"]
+FamilyName = Literal["auto", "static", "residual", "action-delta"]
 NO_COMMAND = "no-command"  # the doctor's word for a log without velocity commands
 
 
@@ -46,7 +47,7 @@ def fit(
     out: Path,
     robot: str = "go2",
     policy: str | None = None,
-    family: Family = "auto",
+    family: FamilyName = "auto",
     per_joint: bool = False,
     free: tuple[str, ...] = (),
     fix: tuple[str, ...] = (),
@@ -78,8 +79,8 @@ def fit(
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
         policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or trot; replay for legs in the air without a policy, where the recorded targets are played again; without it, the one that the log names
-        family: static, numbers of the model alone; residual, with a torque that the model has no part for (a spring, a belt, a cable); auto, static first, and the next one only where the held-out gap stays above its floor
-        per_joint: let the missing torque differ from joint to joint, not only from type to type
+        family: static, numbers of the model alone; residual, with a torque that the model has no part for (a spring, a belt, a cable), first in plain terms, then as a small network where these leave a gap; action-delta, the same as a shift of the policy's targets, at its rate; auto, static first, then residual where the held-out gap stays above its floor
+        per_joint: let what is missing differ from joint to joint, not only from type to type
         free: more parameters to search, such as motor_strength encoder_bias_rad floor_friction base_mass_kg base_com_offset_m, or "motor_strength[*_calf_joint]" for some joints
         fix: parameters to hold at a value instead, as name=value or "name[joints]=value", such as delay_s=0.005
         tie: which joints share a value: none, mirror (left = right), type (the same joint of all legs), all
@@ -138,10 +139,12 @@ def fit(
         if not replay:  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
             schedule = schedule_of(content, described, checked.usable, settle_s)
 
-        def fit_one(asked: FitSettings, name: str, start: Mapping[str, float]) -> FitResult:
-            journal = Journal(out / JOURNAL / name.replace(" ", "-"), identity, restart=restart)
-            show = screen.named(name)
-            return Fit(content, schedule, described, driver.make, asked, journal, threads=threads, progress=show, start=start).run()
+        def fit_one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
+            journal = Journal(out / JOURNAL / asked.family.name.replace(" ", "-"), identity, restart=restart)
+            show = screen.named(asked.family.name)
+            return Fit(
+                content, schedule, described, driver.make, asked, journal, threads=threads, progress=show, start=start, base=base
+            ).run()
 
         result = climb(settings, fit_one, _rungs(family, per_joint, replay))
     warnings = [finding.title for finding in checked.findings if finding.severity != "note" or finding.code in ("fall", "near-fall")]
@@ -149,7 +152,7 @@ def fit(
     facts |= {"seed": seed, "settle_s": settle_s, "held_out": held_out}
     result = replace(result, adaptation=replace(result.adaptation, provenance=facts))
     _write(out, result, described, robot, facts, log)
-    for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described)):
+    for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described, result.knots)):
         say(console, line)
     say(console, f"wrote {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}")
     if not replay:
@@ -161,7 +164,7 @@ def fit(
 
 def _refuse_idle(
     settings: FitSettings,
-    family: Family,
+    family: FamilyName,
     per_joint: bool,
     replay: bool,
     rehearse: bool,
@@ -169,7 +172,7 @@ def _refuse_idle(
     torque_noise_nm: float | None,
 ) -> None:
     """Options that would do nothing are refused rather than ignored."""
-    if rehearse and (family == "residual" or per_joint):
+    if rehearse and (family in ("residual", "action-delta") or per_joint):
         raise FitError("a rehearsal plants and fits the static family; leave --family and --per-joint out")
     if per_joint and family == "static":
         raise FitError("--per-joint is about the missing torque, which --family static does not search")
@@ -189,17 +192,18 @@ def _refuse_falls(checked: Diagnosis) -> None:
             raise FitError(f"{finding.title}, and too little walking is left to fit: {finding.why}; {finding.fix}")
 
 
-def _family_words(family: Family, per_joint: bool) -> str:
+def _family_words(family: FamilyName, per_joint: bool) -> str:
     return (f" --family {family}" if family != "auto" else "") + (" --per-joint" if per_joint else "")
 
 
-def _rungs(family: Family, per_joint: bool, replay: bool) -> tuple[Shared, ...]:
+def _rungs(family: FamilyName, per_joint: bool, replay: bool) -> tuple[Family, ...]:
     """The families to climb, simplest first; a stand has no floor to stop at, so what is asked for is fitted."""
     if family == "static" or (family == "auto" and replay):
-        return ("none",)
-    if family == "residual":
-        return ("joint",) if per_joint else ("type",)
-    return ("none", "joint") if per_joint else RUNGS
+        return (STATIC,)
+    if family == "auto":
+        return (STATIC, JOINT, NETWORK) if per_joint else RUNGS
+    plain = Family("torque" if family == "residual" else "action", per_joint=per_joint)
+    return plain, replace(plain, curved=True)
 
 
 def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: dict[str, Any], log: Path) -> None:
@@ -208,7 +212,7 @@ def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: di
     write_text(out / FIGURES, json.dumps(json_ready(_figures(result, facts)), indent=1, allow_nan=False) + "\n")
     write_text(out / PAGE, fit_page(result, described, facts, f"The fit of {log.stem}"))
     head = f"The simulator fitted to {log.name}. A virtual robot: try policies on it with --twin."
-    write_text(out / SIMULATOR, virtual_robot(adaptation.settings, robot, head))
+    write_text(out / SIMULATOR, virtual_robot(adaptation.settings, robot, head, adaptation.network))
     try:
         write_mjcf(out / MODEL, adaptation, described)
     except SurefootError as reason:
@@ -222,7 +226,7 @@ def _figures(result: FitResult, facts: dict[str, Any]) -> dict[str, Any]:
         "provenance": facts, "search": result.search, "stopped": result.stopped, "remarks": list(result.remarks),
         "verdict": verdict(result).says, "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
         "knobs": [vars(knob) for knob in result.adaptation.knobs], "correlation": result.correlation.tolist(),
-        "families": [vars(one) for one in result.tried], "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
+        "families": [vars(one) for one in result.tried], "knots": [vars(one) for one in result.knots], "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
     }  # fmt: skip
 
 

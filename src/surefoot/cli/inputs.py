@@ -22,6 +22,7 @@ from surefoot.policy.agents import BUILT_IN, Agent, PolicyAgent, ZeroAgent, make
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 from surefoot.robot.load import shipped_robots
+from surefoot.sim.network import Network
 from surefoot.sim.twin import load_twin
 
 VERSIONS = {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__}
@@ -90,13 +91,17 @@ def changed_simulator(adaptation: str, robot: Robot) -> Static:
     twin = load_twin(adaptation)
     if twin.robot.hash != robot.hash:
         raise GapError(f"{adaptation} is of {twin.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
-    return Static(robot, (), dict(twin.parameters))
+    if twin.curves:
+        raise GapError(f"{adaptation} has torque_curves, which belong to a virtual robot; compare with the log that it recorded")
+    return Static(robot, (), dict(twin.parameters), twin.network)
 
 
-def virtual_robot(settings: dict[str, Any], robot: str, head: str) -> str:
+def virtual_robot(settings: dict[str, Any], robot: str, head: str, network: Network | None = None) -> str:
     """A changed simulator as the file of a virtual robot, which `evaluate`, `play` and `record` take with --twin."""
     place = robot if robot in {folder.name for folder in shipped_robots()} else str(Path(robot).expanduser().resolve())
     values = {name: _one(value) for name, value in settings.items()}
+    if network is not None:
+        values["network"] = network.to_dict()
     return f"# {head}\n" + yaml.safe_dump({"robot": place, **values}, sort_keys=False, default_flow_style=None, width=140)
 
 

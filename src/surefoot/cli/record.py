@@ -23,6 +23,7 @@ def record_log(
     seed: int = 0,
     threads: int = 0,
     base: bool = False,
+    speed_m_s: tuple[float, float] | None = None,
 ) -> None:
     """Record the log that a virtual robot would write, under random velocity commands.
 
@@ -39,6 +40,7 @@ def record_log(
         seed: of commands, starts and noise
         threads: of the simulator; 0 takes all cores
         base: also record the base's true position, orientation and velocity, as motion capture would; for costs that need it
+        speed_m_s: command speeds between these two only, in any direction, such as 0 0.6; default: the whole range of the robot's commands
     """
     check_place(out)
     console = Console()
@@ -46,7 +48,7 @@ def record_log(
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task("", total=None)
         log = record(
-            load_twin(twin), policy, rollouts=rollouts, seconds=seconds, hold_s=hold_s, seed=seed, threads=threads, base=base,
+            load_twin(twin), policy, rollouts=rollouts, seconds=seconds, hold_s=hold_s, seed=seed, threads=threads, base=base, speed_m_s=speed_m_s,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
     written = write_log(log, out)

@@ -15,9 +15,9 @@ from surefoot.cli.fit_screen import Screen
 from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy, say
 from surefoot.errors import FitError
 from surefoot.files import check_place, json_ready, sha256, write_text
+from surefoot.fit.family import FitSettings
 from surefoot.fit.journal import Journal
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, noise_of, rehearse, relative_errors
-from surefoot.fit.run import FitSettings
 from surefoot.gap import schedule_of
 from surefoot.gap.schedule import LEAST_S, finite_rows
 from surefoot.logs import read_log

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.adapt import Fitted, Static
+from surefoot.fit.family import WALKING, FitSettings, make_family
 from surefoot.fit.journal import Journal
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import WALKING, Fit, FitSettings, Progress, make_family
+from surefoot.fit.run import Fit, Progress
 from surefoot.gap.schedule import SETTLE_S, Schedule, schedule_of
 from surefoot.gap.simulate import Simulator
 from surefoot.logs import RobotLog

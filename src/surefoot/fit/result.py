@@ -44,6 +44,17 @@ class Tried:
     chosen: bool = False
 
 
+@dataclass(frozen=True)
+class Point:
+    """A knot of the curves that a network was taught from, beyond the plain terms."""
+
+    joints: tuple[str, ...]
+    input: str  # "position", "error", "velocity"
+    at: float  # rad, or rad/s
+    value: float  # N·m of a torque, rad of a shifted target
+    half_width: float  # of its 90 % interval
+
+
 @dataclass(frozen=True, eq=False)
 class FitResult:
     """A finished fit. `before` and `after` are on the fitted episodes, `held_*` on those that the fit never saw."""
@@ -60,4 +71,5 @@ class FitResult:
     remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each
     traces: tuple[Traces, Traces | None] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed
     cost: str = "wasserstein"  # what `steps` tell
+    knots: tuple[Point, ...] = ()
     tried: tuple[Tried, ...] = ()  # families, simplest first, where several were

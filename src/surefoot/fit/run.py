@@ -5,36 +5,36 @@ Everything that takes long goes through the journal, so that the same call conti
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from surefoot.adapt import Adaptation, Fitted, Flag, Knob, Static, make_knobs, read_priors
+from surefoot.adapt import Adaptation, Curved, Fitted, Flag, Knob, Knot, Static, with_curves, without
+from surefoot.adapt.curves import groups_of, limit_of
 from surefoot.errors import FitError
 from surefoot.fit.advice import flag_of
-from surefoot.fit.cma import CmaSearch, CmaSettings
+from surefoot.fit.cma import CmaSearch
+from surefoot.fit.distill import distill
+from surefoot.fit.family import WORDS, FitSettings, make_family
 from surefoot.fit.intervals import Uncertainty
 from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Answer, Problem
-from surefoot.fit.quantile import Ask, QuantileSearch, QuantileSettings
-from surefoot.fit.result import FitResult, Step, Traces
+from surefoot.fit.quantile import Ask, QuantileSearch
+from surefoot.fit.result import FitResult, Point, Step, Traces
 from surefoot.gap import measure
 from surefoot.gap.channels import PUBLISHED
-from surefoot.gap.measure import Measured
+from surefoot.gap.measure import Measured, robot_side
 from surefoot.gap.schedule import Schedule
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import PARAMETERS, names_of, nominal, resolve
+from surefoot.sim.network import Group, Network
+from surefoot.sim.parameters import PARAMETERS, nominal
+from surefoot.sim.residual import INPUTS
 from surefoot.sim.scene import build_scene
 
-WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
-STAND = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s")  # and legs in the air, which nothing shakes
-MISSING_TORQUE = ("residual_constant_nm", "residual_position_nm_per_rad", "residual_error_nm_per_rad")  # beyond what friction stands for
 PROBE_PIECES = 4
 FEW_EPISODES = 5  # with fewer, parts of them stand for episodes
 FEWEST_HELD = 2  # pieces: a floor needs the robot against itself
@@ -42,28 +42,6 @@ FEWEST_PIECES = 4  # of a design
 MEAN_DEVIATION = 0.8  # of a normal distribution, in standard deviations
 MOSTLY_FALLING = 0.5
 FALLING = 0.1  # share of pieces that fall in the simulator and not on the robot, which is worth a word
-SearchName = Literal["quantile", "cma"]
-Shared = Literal["none", "type", "joint"]
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """What is searched, and how."""
-
-    free: tuple[str, ...] = WALKING
-    fix: dict[str, Any] = field(default_factory=dict)  # parameter -> value, as Worlds.set takes it
-    tie: str = "none"
-    torque: Shared = (
-        "none"  # whether a torque that the model has no part for is searched too: one for each type of joint, or for each joint
-    )
-    priors: Path | None = None
-    search: SearchName = "quantile"
-    cost: str = "wasserstein"  # of CMA-ES
-    held_out: float = 0.2  # share of the episodes
-    seed: int = 0
-    most_evaluations: int = 2000
-    quantile: QuantileSettings = field(default_factory=QuantileSettings)
-    cma: CmaSettings = field(default_factory=CmaSettings)
 
 
 @dataclass(frozen=True)
@@ -108,29 +86,6 @@ class Search(Protocol):
         ...
 
 
-def make_family(robot: Robot, settings: FitSettings) -> Static:
-    """The knobs that are free, without what is fixed."""
-    scene = build_scene(robot, Flat(), None, torque_speed=False)
-    for name, value in settings.fix.items():
-        resolve(name, value, robot, scene, 1, FitError)
-    priors = read_priors(settings.priors)
-    made = make_knobs(robot, settings.free, settings.tie, priors)
-    if settings.torque != "none":
-        named = tuple(name for name in MISSING_TORQUE if name not in settings.free)
-        made += make_knobs(robot, named, "type" if settings.torque == "type" else "none", priors)
-    found = []
-    for knob in made:
-        held = settings.fix.get(knob.parameter)
-        if isinstance(held, dict):  # some joints are held, the others stay free
-            names = names_of(knob.parameter, robot, scene.model)
-            knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)))
-        if held is None or (isinstance(held, dict) and knob.entries):
-            found.append(knob)
-    if not found:
-        raise FitError("everything is fixed; leave at least one parameter free")
-    return Static(robot, tuple(found), dict(settings.fix))
-
-
 def split(schedule: Schedule, share: float, seed: int) -> tuple[Schedule, Schedule | None]:
     """Pieces to fit, and pieces of other episodes to hold back; of one long walk, other parts of it."""
     episodes = np.unique(schedule.episode)
@@ -148,11 +103,18 @@ class Fit:
     def __init__(
         self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], settings: FitSettings, journal: Journal | None,
         *, threads: int = 0, progress: Callable[[Progress], None] | None = None, start: Mapping[str, float] | None = None,
+        base: Mapping[str, Any] | None = None,
     ):  # fmt: skip
-        """`start` gives values to begin the search at, by the names of knobs."""
+        """`start` gives values to begin the search at, by the names of knobs; `base` what candidates have beside them."""
         self.log, self.robot, self.make_agent, self.settings, self.threads = log, robot, make_agent, settings, threads
         self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
         self.family = make_family(robot, settings)
+        self._own = Static(robot, (), self.family.fixed)  # as it was before the fit
+        self.family = replace(self.family, fixed={**self.family.fixed, **(base or {})})
+        if settings.family.adds is not None and settings.family.curved:
+            seen = robot_side(log, self.fitted, robot, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
+            self._seen: dict[str, np.ndarray] = {name: seen[:, k] for k, name in enumerate(INPUTS)}
+            self.family = with_curves(self.family, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
         self.problem = Problem(log, robot, make_agent, self.family, self.fitted, threads, cost=settings.cost)
         self.remarks: list[str] = []
         self.steps: list[Step] = []
@@ -165,18 +127,19 @@ class Fit:
             self.remarks.append(
                 "the log is too short to hold episodes back: nothing says how the fit does on commands that it has not seen"
             )
-        before, held_before = self._measure(None, "measuring the gap"), self._measure_held(None)
+        before, held_before = self._measure(self._own, "measuring the gap"), self._measure_held(self._own)
         self._start_gap = before.gap.total
         if not before.gap.measurable and not self.problem.aligned:
             stopped = f"no measurable gap: {before.gap.total:.4f} against a floor of {before.gap.total_floor:.4f}; nothing was changed"
             n = len(self.family.knobs)
             unknown = Uncertainty(np.full(n, np.inf), np.full(n, np.inf), np.eye(n), np.zeros(n))
-            return self._result(np.zeros(n), unknown, (before, before), (held_before, held_before), stopped, changed=False)
+            return self._result(np.zeros(n), unknown, (before, before), (held_before, held_before), stopped, self._own)
         silent = self._drop_silent()
         search = self._search()
         at, sure = search.at, self._uncertainty(search)
-        after = self._measure(at, "measuring what is left")
-        held_after = self._measure_held(at)
+        found = self._settle(at)
+        after = self._measure(found, "measuring what is left")
+        held_after = self._measure_held(found)
         if after.gap.fallen > MOSTLY_FALLING:
             raise FitError(
                 f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it matches by falling, and is refused; "
@@ -187,7 +150,7 @@ class Fit:
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may match by falling; do not trust it for training"
             )
         stopped = search.done or f"stopped after {self.problem.effort.evaluations} evaluations, before it settled"
-        return self._result(at, sure, (before, after), (held_before, held_after), stopped, silent=silent)
+        return self._result(at, sure, (before, after), (held_before, held_after), stopped, found, silent=silent)
 
     # Stages
 
@@ -207,7 +170,7 @@ class Fit:
         dropped = tuple(knob for knob, quiet in zip(self.family.knobs, silent, strict=True) if quiet)
         if dropped:
             self.remarks.append(f"no effect on the simulated walk, so not fitted: {', '.join(knob.name for knob in dropped)}")
-            self.family = Static(self.robot, tuple(knob for knob in self.family.knobs if knob not in dropped), self.family.fixed)
+            self.family = without(self.family, dropped)
             effort = self.problem.effort
             self.problem = Problem(self.log, self.robot, self.make_agent, self.family, self.fitted, self.threads, cost=self.settings.cost)
             self.problem.effort = effort
@@ -246,18 +209,35 @@ class Fit:
             return looked.uncertainty()
         return search.uncertainty()
 
-    def _measure(self, at: np.ndarray | None, stage: str, schedule: Schedule | None = None) -> Measured:
+    def _settle(self, at: np.ndarray) -> Static:
+        """The answer as one change without knobs; curves become a network."""
+        if not isinstance(self.family, Curved):
+            return Static(self.robot, (), self.family.settings(at))
+        settings = self.family.still.settings(at[self.family.is_static])
+        return Static(self.robot, (), settings, self._network(self.family, at))
+
+    def _network(self, family: Curved, at: np.ndarray) -> Network:
+        """One that says what the curves say."""
+        if self._show is not None:
+            self._show(Progress("teaching the network", gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
+        groups = []
+        for joints in groups_of(self.robot, self.settings.family.per_joint).values():
+            seen = np.stack([self._seen[name][:, list(joints)].ravel() for name in INPUTS], axis=1)
+            limit = limit_of(self.robot, joints, family.adds)
+            layers, _ = distill(family.curve_of(at, joints[0]), seen[np.isfinite(seen).all(axis=1)], limit, self.settings.seed)
+            groups.append(Group(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
+        return Network(family.adds, tuple(groups))
+
+    def _measure(self, change: Static, stage: str, schedule: Schedule | None = None) -> Measured:
         if self._show is not None:
             self._show(Progress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
-        change = Static(self.robot, (), self.family.fixed) if at is None else self.family
-        candidate = np.zeros(0) if at is None else at
         return measure(
-            self.log, schedule or self.fitted, self.robot, self.make_agent, change=change, candidate=candidate, seed=self.settings.seed + 7,
-            threads=self.threads, may_fall=at is not None or schedule is not None,
+            self.log, schedule or self.fitted, self.robot, self.make_agent, change=change, seed=self.settings.seed + 7, threads=self.threads,
+            may_fall=change is not self._own or schedule is not None,
         )  # fmt: skip
 
-    def _measure_held(self, at: np.ndarray | None) -> Measured | None:
-        return None if self.held is None else self._measure(at, "measuring on episodes that were held back", self.held)
+    def _measure_held(self, change: Static) -> Measured | None:
+        return None if self.held is None else self._measure(change, "measuring on episodes that were held back", self.held)
 
     # Asking
 
@@ -337,32 +317,49 @@ class Fit:
 
     def _result(
         self, at: np.ndarray, sure: Uncertainty, gaps: tuple[Measured, Measured], held: tuple[Measured | None, Measured | None], stopped: str,
-        *, silent: tuple[Knob, ...] = (), changed: bool = True,
+        change: Static, *, silent: tuple[Knob, ...] = (),
     ) -> FitResult:  # fmt: skip
-        joints = self.robot.contract.joints
-        own = _own_values(self.robot, (*self.family.knobs, *silent))
-        values = self.family.values(at)[0] if changed else np.array([own[knob.name] for knob in self.family.knobs])
+        joints, family = self.robot.contract.joints, self.settings.family
+        static = [k for k, knob in enumerate(self.family.knobs) if not isinstance(knob, Knot)]
+        own = _own_values(self.robot, tuple(knob for knob in (*self.family.knobs, *silent) if not isinstance(knob, Knot)))
+        moved = change is not self._own
+        values = self.family.values(at)[0]
         found = []
-        for k, knob in enumerate(self.family.knobs):
+        for k in static:
+            knob = self.family.knobs[k]
             ends = sorted(float(knob.value(at[k] + side * sure.half_width[k])) for side in (-1.0, 1.0))
             flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.told[k]))
-            found.append(_fitted(knob, joints, own[knob.name], float(values[k]), (ends[0], ends[1]), flag, note))
+            value = float(values[k]) if moved else own[knob.name]
+            found.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
         for knob in silent:
-            note = "turning it does not change the simulated walk at all"
-            found.append(_fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note))
-        settings = self.family.settings(at) if changed else Static(self.robot, (), self.family.fixed).settings(np.zeros(0))
+            if not isinstance(knob, Knot):
+                note = "turning it does not change the simulated walk at all"
+                found.append(_fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note))
+        knots = tuple(
+            Point(
+                tuple(joints[e] for e in knob.entries), INPUTS[knob.input], knob.at, float(values[k]), float(knob.step * sure.half_width[k])
+            )
+            for k, knob in enumerate(self.family.knobs)
+            if isinstance(knob, Knot) and moved
+        )
+        settings = change.settings(np.zeros(0))
         adaptation = Adaptation(
-            self.robot.name, self.robot.hash, "static" if self.settings.torque == "none" else "residual", tuple(found), settings
+            self.robot.name,
+            self.robot.hash,
+            "static" if family.adds is None else WORDS[family.adds],
+            tuple(found),
+            settings,
+            change.network,
         )
         correlation = np.zeros((len(found), len(found)))
-        n = len(self.family.knobs)
-        correlation[:n, :n] = sure.correlation
+        correlation[: len(static), : len(static)] = sure.correlation[np.ix_(static, static)]
         traces = None
         if self.problem.aligned:
             traces = _traces(*gaps), None if held[0] is None or held[1] is None else _traces(held[0], held[1])
+        steps = tuple(replace(step, values=tuple(step.values[k] for k in static)) for step in self.steps)
         return FitResult(
-            adaptation, self.settings.search, tuple(self.steps), *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
-            remarks=tuple(self.remarks), cost="position error" if self.problem.aligned else self.settings.cost,
+            adaptation, self.settings.search, steps, *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
+            remarks=tuple(self.remarks), cost="position error" if self.problem.aligned else self.settings.cost, knots=knots,
         )  # fmt: skip
 
 

@@ -23,13 +23,24 @@ BYTES_PER_NUMBER = 20  # double precision while it is recorded and gathered, sin
 AFTER_FALL_S = 0.5  # an operator stops a fallen robot about this much later
 
 
-def random_commands(contract: Contract, n: int, ticks: int, hold_s: float, rng: np.random.Generator) -> np.ndarray:
-    """Velocity commands, (n, ticks, 3), uniform over the contract's range and each held for `hold_s`."""
+def random_commands(
+    contract: Contract, n: int, ticks: int, hold_s: float, rng: np.random.Generator, speed_m_s: tuple[float, float] | None = None
+) -> np.ndarray:
+    """Velocity commands, (n, ticks, 3), uniform over the contract's range and each held for `hold_s`.
+
+    With `speed_m_s` they go in any direction at a speed from that range, as far as the contract allows.
+    """
     low, high = np.array(contract.command_range).T
     hold = max(1, round(min(hold_s * contract.control_hz, ticks)))
     pieces = -(-ticks // hold)
     drawn = rng.uniform(low, high, (n, pieces, 3))
-    drawn[rng.random((n, pieces)) < STANDING_SHARE] = 0.0
+    standing = rng.random((n, pieces)) < STANDING_SHARE
+    if speed_m_s is not None:
+        speed, way = rng.uniform(*speed_m_s, (n, pieces)), rng.uniform(-np.pi, np.pi, (n, pieces))
+        drawn[..., 0], drawn[..., 1] = speed * np.cos(way), speed * np.sin(way)
+        drawn = np.clip(drawn, low, high)
+        standing &= speed_m_s[0] == 0.0
+    drawn[standing] = 0.0
     return np.repeat(drawn, hold, axis=1)[:, :ticks]
 
 
@@ -43,12 +54,15 @@ def record(
     seed: int = 0,
     threads: int = 0,
     base: bool = False,
+    speed_m_s: tuple[float, float] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RobotLog:
     """Run the virtual robot `rollouts` times, from slightly different starts; an episode ends soon after a fall.
 
-    With `base`, the log also says where the base was, as motion capture would.
+    With `base`, the log also says where the base was, as motion capture would. `speed_m_s` limits the commanded speed.
     """
+    if speed_m_s is not None and not (np.isfinite(speed_m_s).all() and 0 <= speed_m_s[0] <= speed_m_s[1]):
+        raise LogError(f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first")
     contract = twin.robot.contract
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     worlds = twin.worlds(rollouts, seed=seed, threads=threads)
@@ -57,7 +71,7 @@ def record(
     low, high = np.array(contract.position_limit_rad).T
     start = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (rollouts, contract.n_joints))
     worlds.reset(joint_position_rad=np.clip(start, low, high))
-    command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng)
+    command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng, speed_m_s)
     agent = make_agent(policy, twin.robot, rollouts, seed=seed)
     run = rollout(worlds, agent, command, progress, truth=base)
     channels = CHANNELS + (TRUTH if base else ())
@@ -92,6 +106,7 @@ def record(
         "source": {
             "kind": "virtual robot", "twin": twin.name, "twin_hash": twin.hash, "seed": seed, "rollouts": rollouts,
             "seconds": seconds, "hold_s": hold_s, "surefoot": __version__, "mujoco": mujoco.__version__,
+            **({} if speed_m_s is None else {"speed_m_s": list(speed_m_s)}),
         },
     }  # fmt: skip
     return RobotLog(joints=contract.joints, metadata=metadata, **{name: np.concatenate(values) for name, values in parts.items()})

@@ -1,19 +1,26 @@
-"""What a missing torque looks like, in words: a spring with its stiffness and rest, a constant pull, a gain that is off."""
+"""What a fit added to the robot, in words: a spring with its stiffness and rest, a constant pull, a gain that is off, what is not linear."""
 
 import numpy as np
 
 from surefoot.adapt.adaptation import Fitted
+from surefoot.fit.result import Point
 from surefoot.report.charts import number
 from surefoot.robot import Robot
 
 SURE = 2.0  # half-widths of its interval that a term must be away from zero
+DELTA = {
+    "action_offset_rad": "a target that is off by {:+.3f} rad",
+    "delta_position_rad_per_rad": "a target that gives way by {:+.3f} rad per rad of position",
+    "delta_velocity_s": "a target that leads by {:+.4f} rad per rad/s of speed",
+    "delta_error_rad_per_rad": "a target that overshoots by {:+.3f} rad per rad of error",
+}
 
 
-def torque_words(knobs: tuple[Fitted, ...], robot: Robot) -> list[str]:
-    """A sentence for each group of joints with a torque that is surely there."""
+def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ...] = ()) -> list[str]:
+    """A sentence for each group of joints to which something was added that is surely there."""
     groups: dict[tuple[str, ...], dict[str, Fitted]] = {}
     for knob in knobs:
-        if knob.parameter.startswith("residual_"):
+        if knob.parameter.startswith("residual_") or knob.parameter in DELTA:
             groups.setdefault(knob.where, {})[knob.parameter] = knob
     pose = dict(zip(robot.contract.joints, robot.contract.pose_rad, strict=True))
     found = []
@@ -22,9 +29,23 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot) -> list[str]:
         error = terms.get("residual_error_nm_per_rad")
         if error is not None and _sure(error):
             said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
+        said += [words.format(terms[name].value) for name, words in DELTA.items() if name in terms and _sure(terms[name])]
         if said:
             name = next(iter(terms.values())).name.partition("[")[2].rstrip("]") or "all joints"
             found.append(f"At {name} it looks like {', and '.join(said)}.")
+    return found + _bends(knots, "rad" if any(knob.parameter in DELTA for knob in knobs) else "N·m")
+
+
+def _bends(knots: tuple[Point, ...], unit: str) -> list[str]:
+    """Where a network departs from the straight lines."""
+    found = []
+    for joints, kind in dict.fromkeys((point.joints, point.input) for point in knots):
+        points = [point for point in knots if point.joints == joints and point.input == kind]
+        most = max(points, key=lambda point: abs(point.value))
+        if any(abs(point.value) > SURE * point.half_width for point in points):
+            name = joints[0] if len(joints) == 1 else f"{joints[0]} and {len(joints) - 1} like it"
+            per = "rad/s" if kind == "velocity" else "rad"
+            found.append(f"At {name} it is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}.")
     return found
 
 

@@ -66,6 +66,9 @@ PARAMETERS: dict[str, Parameter] = {
     # the command
     "action_scale_rad": Parameter("rad", "joint", -MOST, MOST, "joint target per unit of action"),
     "action_offset_rad": Parameter("rad", "joint", -MOST, MOST, "added to every joint target", 0.0),
+    "delta_position_rad_per_rad": Parameter("rad/rad", "joint", -MOST, MOST, "added to the target per radian of measured position away from the default pose", 0.0),
+    "delta_velocity_s": Parameter("s", "joint", -MOST, MOST, "added to the target per measured speed, rad for rad/s", 0.0),
+    "delta_error_rad_per_rad": Parameter("rad/rad", "joint", -MOST, MOST, "added to the target per radian between it and the measured position", 0.0),
     "delay_s": Parameter("s", "joint", 0, 1.0, "from the policy's command to the motor", 0.0),
     # the sensors
     "encoder_noise_rad": Parameter("rad", "joint", 0, MOST, "standard deviation of measured position", 0.0),

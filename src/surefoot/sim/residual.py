@@ -1,30 +1,43 @@
-"""Torque added at the physics rate, in NumPy, for a batch of worlds: plain terms, a small network per joint."""
+"""What is added to a robot's model in plain NumPy, for a batch of worlds: torque at the physics rate, targets at the policy's.
 
-from collections.abc import Callable
+Both are functions of tracking error, position and velocity of a joint: plain terms here, curves for a search, and a small
+network (`network.py`) for what was found.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
-Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # error, position, velocity, each (n, n_joints) -> N·m
-TERMS = (
+from surefoot.robot import Contract
+from surefoot.robot.sensors import Sensors
+
+Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # error rad, position rad, velocity rad/s, each (n, n_joints)
+Adds = Literal["torque", "action"]
+Input = Literal["error", "position", "velocity"]
+INPUTS: tuple[Input, ...] = ("error", "position", "velocity")
+# Parameters that weigh 1, position away from the pose, velocity, direction of motion, error; of what is added to targets, the
+# constant is `action_offset_rad`, which the motors know, and direction has no meaning.
+TORQUE_TERMS = (
     "residual_constant_nm",
     "residual_position_nm_per_rad",
     "residual_velocity_nms",
     "residual_direction_nm",
     "residual_error_nm_per_rad",
 )
+ACTION_TERMS = ("", "delta_position_rad_per_rad", "delta_velocity_s", "", "delta_error_rad_per_rad")
+TERMS = frozenset(name for name in (*TORQUE_TERMS, *ACTION_TERMS) if name)
 SLOW_RAD_S = 0.5  # speed over which the direction of motion is blended
-INPUTS = 3  # tracking error rad, position rad, velocity rad/s
 
 
-def terms(values: dict[str, np.ndarray], pose_rad: np.ndarray) -> Residual | None:
-    """The sum of those `TERMS` that are not zero everywhere, each (n, n_joints); None where all are."""
-    constant, position, velocity, direction, error = (values.get(name) for name in TERMS)
+def terms(values: dict[str, np.ndarray], names: tuple[str, ...], pose_rad: np.ndarray) -> Residual | None:
+    """The sum of those terms that are not zero everywhere, each (n, n_joints); None where all are."""
+    constant, position, velocity, direction, error = (values.get(name) for name in names)
     if all(weight is None or not weight.any() for weight in (constant, position, velocity, direction, error)):
         return None
 
-    def torque(error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
+    def added(error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
         total = np.zeros(position_rad.shape) if constant is None else constant.copy()
         if position is not None:
             total += position * (position_rad - pose_rad)
@@ -36,39 +49,73 @@ def terms(values: dict[str, np.ndarray], pose_rad: np.ndarray) -> Residual | Non
             total += error * error_rad
         return total
 
-    return torque
+    return added
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualNet:
-    """torque = limit · tanh(W3 tanh(W2 tanh(W1 x + b1) + b2) + b3), with weights of its own for each joint.
+class Axis:
+    """Straight lines between evenly spaced knots over one input, level beyond them."""
 
-    Weights are (n_joints, outputs, inputs), biases (n_joints, outputs, 1). Single precision: its rounding is
-    far below the torque noise of any motor, and twice as many numbers pass through a vector unit.
-    """
+    input: int  # place in INPUTS
+    low: np.ndarray  # (n_joints,) first knot
+    apart: np.ndarray  # (n_joints,) from knot to knot
+    value: np.ndarray  # (n, n_joints, knots)
 
-    weights: tuple[np.ndarray, ...]
-    biases: tuple[np.ndarray, ...]
-    scale: np.ndarray  # (INPUTS,) what the inputs are multiplied with
-    limit_nm: np.ndarray  # (n_joints,)
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Values at x (n, n_joints)."""
+        knots = self.value.shape[2]
+        place = np.clip((x - self.low) / self.apart, 0.0, knots - 1.0)
+        before = np.minimum(place.astype(np.intp), knots - 2)
+        share = place - before
+        before += knots * np.arange(x.size).reshape(x.shape)
+        flat = self.value.reshape(-1)
+        return flat[before] * (1.0 - share) + flat[before + 1] * share
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """A sum of curves over single inputs."""
+
+    axes: tuple[Axis, ...]
 
     def __call__(self, error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
-        """Torques for inputs of shape (n, n_joints)."""
-        n, joints = error_rad.shape
-        hidden = np.empty((joints, INPUTS, n), dtype=np.float32)
-        for i, values in enumerate((error_rad, position_rad, velocity_rad_s)):
-            np.multiply(values.T, self.scale[i], out=hidden[:, i], casting="same_kind")
-        for weight, bias in zip(self.weights, self.biases, strict=True):
-            hidden = np.matmul(weight, hidden)
-            hidden += bias
-            np.tanh(hidden, out=hidden)
-        return (hidden[:, 0].T * self.limit_nm).astype(float)
+        """What is added, for inputs of shape (n, n_joints)."""
+        inputs = (error_rad, position_rad, velocity_rad_s)
+        return np.sum([axis(inputs[axis.input]) for axis in self.axes], axis=0)
 
 
-def random_net(joints: int, limit_nm: np.ndarray, hidden: tuple[int, ...] = (8, 4), seed: int = 0) -> ResidualNet:
-    """A network with weights of unit gain, to look at and to measure with."""
-    rng = np.random.default_rng(seed)
-    sizes = (INPUTS, *hidden, 1)
-    weights = tuple(rng.normal(0, a**-0.5, (joints, b, a)).astype(np.float32) for a, b in pairwise(sizes))
-    biases = tuple(np.zeros((joints, b, 1), dtype=np.float32) for b in sizes[1:])
-    return ResidualNet(weights, biases, np.array([2.0, 1.0, 0.1], dtype=np.float32), np.asarray(limit_nm, dtype=np.float32))
+@dataclass(frozen=True, eq=False)
+class ActionDelta:
+    """A function of the joints' state that moves the policy's targets, rad, as what `Worlds` adds to actions."""
+
+    function: Residual
+    contract: Contract
+
+    def __call__(self, sensors: Sensors, action: np.ndarray) -> np.ndarray:
+        """Added to the action, in its own units."""
+        scale = np.array(self.contract.action_scale_rad)
+        position = sensors.joint_position_rad
+        target = np.array(self.contract.pose_rad) + scale * action
+        return self.function(target - position, position, sensors.joint_velocity_rad_s) / scale
+
+
+@dataclass(frozen=True)
+class TorqueCurve:
+    """Torque over position of some joints: straight lines between points, level beyond them."""
+
+    joints: tuple[int, ...]
+    position_rad: tuple[float, ...]
+    torque_nm: tuple[float, ...]
+
+    def __call__(self, error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
+        """Torques of all joints."""
+        torque = np.zeros(position_rad.shape)
+        torque[:, list(self.joints)] = np.interp(position_rad[:, list(self.joints)], self.position_rad, self.torque_nm)
+        return torque
+
+
+def summed(functions: Sequence[Residual]) -> Residual | None:
+    """One function for several; None for none."""
+    if len(functions) < 2:
+        return functions[0] if functions else None
+    return lambda error, position, velocity: np.sum([one(error, position, velocity) for one in functions], axis=0)

@@ -4,6 +4,7 @@ They stand in for hardware. What they are made of stays in `Twin`; they speak th
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from surefoot.robot.load import Robot, load_robot, shipped_robots
 from surefoot.robot.values import match, per_name
 from surefoot.sim.actuation import TORQUE_SPEED
 from surefoot.sim.floor import Flat
+from surefoot.sim.network import Network, read_network
 from surefoot.sim.parameters import PARAMETERS, names_of, nominal, resolve
+from surefoot.sim.residual import TorqueCurve, summed
 from surefoot.sim.scene import Scene, build_scene
 from surefoot.sim.worlds import Worlds
 
@@ -33,7 +36,8 @@ MOTOR_KEYS = {
 BATTERY_KEYS = {"level": "battery_level", "sag_per_kw": "battery_sag_per_kw"}
 SPRING_KEYS = ("joints", "stiffness_nm_per_rad", "rest_rad")
 RECORDING_KEYS = ("time_jitter_s", "time_shift_s")
-OTHER_KEYS = ("robot", "notes", "motor", "battery", "springs", "physics_hz", *RECORDING_KEYS)
+CURVE_KEYS = ("joints", "position_rad", "torque_nm")
+OTHER_KEYS = ("robot", "notes", "motor", "battery", "springs", "torque_curves", "network", "physics_hz", *RECORDING_KEYS)
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Twin:
     time_jitter_s: float = 0.0  # standard deviation of the time stamps in the log
     time_shift_s: tuple[float, float] = (0.0, 0.0)  # each recording starts late by a time drawn from this range
     physics_hz: float | None = None
+    curves: tuple[TorqueCurve, ...] = field(default=(), repr=False)  # torque over position that no parameter can say
+    network: Network | None = field(default=None, repr=False)  # of a fit
 
     def worlds(self, n: int, *, seed: int = 0, threads: int = 0) -> Worlds:
         """n copies of this robot; the seed governs their noise."""
@@ -54,6 +60,10 @@ class Twin:
         )
         for name, value in self.parameters.items():
             made.set(name, value)
+        if self.network is not None:
+            self.network.attach(made)
+        if self.curves:
+            made.residual = summed([*self.curves, *([] if made.residual is None else [made.residual])])
         made.reset()
         return made
 
@@ -65,6 +75,8 @@ class Twin:
             "robot": self.robot.hash, "parameters": hidden, "jitter": self.time_jitter_s, "shift": self.time_shift_s,
             "physics_hz": self.physics_hz or self.robot.physics_hz,
         }  # fmt: skip
+        if self.curves or self.network is not None:
+            content["added"] = repr(self.curves), None if self.network is None else self.network.to_dict()
         return sha256(canonical_json(content).encode())
 
 
@@ -125,7 +137,8 @@ def _twin(content: dict[str, Any], path: Path) -> Twin:
         raise TwinError(f"time_shift_s is {shown(shift)}; it must be a number from 0 to 1 s, or [lowest, highest]")
     return Twin(
         name=path.stem, robot=robot, parameters=parameters, physics_hz=None if physics_hz is None else float(physics_hz),
-        time_jitter_s=float(jitter), time_shift_s=(float(pair[0]), float(pair[1])),
+        time_jitter_s=float(jitter), time_shift_s=(float(pair[0]), float(pair[1])), curves=_curves(content.get("torque_curves", []), robot),
+        network=None if content.get("network") is None else read_network(content["network"], robot, TwinError),
     )  # fmt: skip
 
 
@@ -211,3 +224,23 @@ def _springs(value: Any, robot: Robot) -> dict[str, Any]:
                 raise TwinError(f"springs names {joint} twice; give a joint one spring with the sum of the stiffnesses")
             stiffness[joint], rest[joint] = spring["stiffness_nm_per_rad"], spring["rest_rad"]
     return {"spring_stiffness_nm_per_rad": stiffness, "spring_rest_rad": rest} if stiffness else {}
+
+
+def _curves(value: Any, robot: Robot) -> tuple[TorqueCurve, ...]:
+    """Torque over position of some joints; a joint may be in several, and they add."""
+    if not isinstance(value, list):
+        raise TwinError(f"torque_curves is {shown(value)}; it must be a list of {{{', '.join(CURVE_KEYS)}}}")
+    found = []
+    for entry in value:
+        if not isinstance(entry, dict) or set(entry) != set(CURVE_KEYS):
+            raise TwinError(f"torque_curves holds {shown(entry)}; each must hold {', '.join(CURVE_KEYS)}")
+        position, torque = entry["position_rad"], entry["torque_nm"]
+        if not all(isinstance(line, list) and len(line) >= 2 and all(map(is_number, line)) for line in (position, torque)):
+            raise TwinError("position_rad and torque_nm of a torque curve must be lists of at least two finite numbers")
+        if len(position) != len(torque) or any(b <= a for a, b in pairwise(position)):
+            raise TwinError("a torque curve needs as many torques as positions, and positions that grow")
+        patterns = entry["joints"] if isinstance(entry["joints"], list) else [entry["joints"]]
+        selected = {joint for pattern in patterns for joint in match(str(pattern), robot.contract.joints, "torque_curves", TwinError)}
+        places = tuple(k for k, joint in enumerate(robot.contract.joints) if joint in selected)
+        found.append(TorqueCurve(places, tuple(map(float, position)), tuple(map(float, torque))))
+    return tuple(found)

@@ -35,12 +35,12 @@ from surefoot.sim.arrays import assign, given, merge
 from surefoot.sim.fields import Fields
 from surefoot.sim.floor import Flat, Floor
 from surefoot.sim.parameters import Values, names_of, nominal, parameter
-from surefoot.sim.residual import TERMS, Residual, terms
+from surefoot.sim.residual import ACTION_TERMS, TERMS, TORQUE_TERMS, ActionDelta, Residual, terms
 from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Senses
 from surefoot.sim.truth import Truth
 
-ActionDelta = Callable[[Sensors, np.ndarray], np.ndarray]
+AddedAction = Callable[[Sensors, np.ndarray], np.ndarray]
 
 BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 MOST_THREADS = 1024  # a slip of the hand must not bring the machine down
@@ -107,7 +107,8 @@ class Worlds(Truth):
         self.control_dt_s = robot.contract.control_dt_s
         self._residual: Residual | None = None
         self._terms: Residual | None = None  # what the parameters add in torque
-        self.action_delta: ActionDelta | None = None  # (sensors, action) -> added to the action
+        self._delta_terms: ActionDelta | None = None  # and to the action
+        self.action_delta: AddedAction | None = None  # (sensors, action) -> added to the action
         self.alive = np.ones(n, dtype=bool)
         self.failures: list[Failure] = []  # the latest of them; `n_failures` counts all
         self.n_failures = 0
@@ -143,7 +144,8 @@ class Worlds(Truth):
         self._senses.changed(name, self._reading())
         if name in TERMS:
             named = {term: self._values[term] for term in TERMS if self._values.has(term)}
-            self._terms = terms(named, np.array(self.robot.contract.pose_rad))
+            self._terms, delta = (terms(named, names, np.array(self.robot.contract.pose_rad)) for names in (TORQUE_TERMS, ACTION_TERMS))
+            self._delta_terms = None if delta is None else ActionDelta(delta, self.robot.contract)
         if name == "torque_noise_nm" or name in TERMS:
             self._qfrc[:] = 0.0
         if name in TORQUE_SPEED:
@@ -228,8 +230,8 @@ class Worlds(Truth):
             action = np.where(finite[:, None], action, 0.0)
         clip = self.robot.contract.action_clip
         action = np.clip(action, -clip, clip)
-        if self.action_delta is not None:
-            action = action + self.action_delta(self._sensors, action)
+        added = [delta(self._sensors, action) for delta in (self._delta_terms, self.action_delta) if delta is not None]
+        action = np.sum([action, *added], axis=0) if added else action
         self._motors.command(action)
         self._motors.advance(self._torque(), self._qvel[:, self.scene.joint_dof])
         ids = None if self.alive.all() else np.flatnonzero(self.alive).astype(np.int32)

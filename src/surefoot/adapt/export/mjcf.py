@@ -283,6 +283,8 @@ def _comment(found: Adapted, held: set[str], remarks: list[str], own: str) -> st
     if {"action_scale_rad", "action_offset_rad", "encoder_bias_rad"} & set(found.adaptation.settings):
         lines.append("A servo's target is pose + action_offset - encoder_bias + action_scale * action.")
     lines += ["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)] if missing else ["All settings are in this file."]
+    if any("--" in line for line in lines):
+        lines.append("XML allows no double hyphen here: an option such as `- -out` is written with the two together.")
     if own and own.strip():
         lines += ["", "The original model says:", *(line.strip() for line in own.strip().splitlines())]
     safe = "\n       ".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines)

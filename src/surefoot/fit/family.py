@@ -1,0 +1,85 @@
+"""Families of changes: which knobs are free for each, from the simplest to the richest."""
+
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+from surefoot.adapt import Static, make_knobs, read_priors
+from surefoot.errors import FitError
+from surefoot.fit.cma import CmaSettings
+from surefoot.fit.quantile import QuantileSettings
+from surefoot.robot import Robot
+from surefoot.sim.floor import Flat
+from surefoot.sim.parameters import names_of, resolve
+from surefoot.sim.residual import Adds
+from surefoot.sim.scene import build_scene
+
+WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
+STAND = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s")  # and legs in the air, which nothing shakes
+MISSING: dict[Adds, tuple[str, ...]] = {  # beyond what friction stands for
+    "torque": ("residual_constant_nm", "residual_position_nm_per_rad", "residual_error_nm_per_rad"),
+    "action": ("action_offset_rad", "delta_position_rad_per_rad", "delta_velocity_s", "delta_error_rad_per_rad"),
+}
+WORDS: dict[Adds, str] = {"torque": "residual", "action": "action-delta"}
+SearchName = Literal["quantile", "cma"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is searched beside the numbers of the model."""
+
+    adds: Adds | None = None  # None: nothing, the static family
+    per_joint: bool = False  # else joints of one type share it
+    curved: bool = False  # a network, found by its curves; else plain terms
+
+    @property
+    def name(self) -> str:
+        """For tables and folders."""
+        if self.adds is None:
+            return "static"
+        return f"{WORDS[self.adds]}{' network' if self.curved else ''} by {'joint' if self.per_joint else 'type'}"
+
+
+STATIC = Family()
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What is searched, and how."""
+
+    free: tuple[str, ...] = WALKING
+    fix: dict[str, Any] = field(default_factory=dict)  # parameter -> value, as Worlds.set takes it
+    tie: str = "none"
+    family: Family = STATIC
+    priors: Path | None = None
+    search: SearchName = "quantile"
+    cost: str = "wasserstein"  # of CMA-ES
+    held_out: float = 0.2  # share of the episodes
+    seed: int = 0
+    most_evaluations: int = 2000
+    quantile: QuantileSettings = field(default_factory=QuantileSettings)
+    cma: CmaSettings = field(default_factory=CmaSettings)
+
+
+def make_family(robot: Robot, settings: FitSettings) -> Static:
+    """The knobs that are free, without what is fixed; curves come with the log that they lie over."""
+    scene = build_scene(robot, Flat(), None, torque_speed=False)
+    for name, value in settings.fix.items():
+        resolve(name, value, robot, scene, 1, FitError)
+    priors = read_priors(settings.priors)
+    made = make_knobs(robot, settings.free, settings.tie, priors)
+    if settings.family.adds is not None and not settings.family.curved:
+        named = tuple(name for name in MISSING[settings.family.adds] if name not in settings.free)
+        made += make_knobs(robot, named, "none" if settings.family.per_joint else "type", priors)
+    found = []
+    for knob in made:
+        held = settings.fix.get(knob.parameter)
+        if isinstance(held, dict):  # some joints are held, the others stay free
+            names = names_of(knob.parameter, robot, scene.model)
+            knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)))
+        if held is None or (isinstance(held, dict) and knob.entries):
+            found.append(knob)
+    if not found:
+        raise FitError("everything is fixed; leave at least one parameter free")
+    return Static(robot, tuple(found), dict(settings.fix))
