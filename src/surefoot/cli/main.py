@@ -27,6 +27,9 @@ VERBS = {
     "policy show": Verb("surefoot.cli.policy", "show", "print the contract inside an ONNX policy"),
     "train": Verb("surefoot.cli.train", "train_policy", "train a walking policy, or a task of your own"),
     "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
+    "verdict": Verb(
+        "surefoot.cli.verdict", "judge_policy", "tell whether a fine-tuned policy is really better and may go onto the robot: GO or NO-GO"
+    ),
     "play": Verb("surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"),
     "record": Verb("surefoot.cli.record", "record_log", "record the log that a virtual robot would write"),
     "log import": Verb("surefoot.cli.log", "import_log", "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log"),
@@ -36,7 +39,7 @@ VERBS = {
     "gap": Verb("surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why"),
     "fit": Verb("surefoot.cli.fit", "fit", "find the parameters with which the simulator moves as the robot did, with intervals"),
     "adapt show": Verb("surefoot.cli.adapt", "show", "print what a fit changed: was, is, interval, flag"),
-    "adapt export": Verb("surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, mjlab, Isaac Lab or training"),
+    "adapt export": Verb("surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, NumPy, ONNX, mjlab, Isaac Lab or training"),
 }
 
 

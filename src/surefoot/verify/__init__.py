@@ -4,5 +4,6 @@ It must not know learning.
 """
 
 from surefoot.verify.evaluate import Evaluation, evaluate
+from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Effort", "Evaluation", "Verdict", "evaluate", "reach_verdict"]

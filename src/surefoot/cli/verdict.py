@@ -1,0 +1,215 @@
+"""`surefoot verdict`."""
+
+import hashlib
+import json
+import math
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.adapt import ADAPTATION, read_adaptation
+from surefoot.cli.inputs import REPLAY, VERSIONS, Driver, make_driver, say
+from surefoot.errors import PolicyError, SurefootError, TwinError
+from surefoot.files import check_place, json_ready, write_text
+from surefoot.report.verdict_page import verdict_page
+from surefoot.robot import Robot, load_robot
+from surefoot.sim.twin import Twin, load_twin
+from surefoot.verify.compare import Compared, Estimate, Falls
+from surefoot.verify.verdict import Effort, Verdict, reach_verdict
+
+FIGURES, PAGE = "verdict.json", "verdict.html"
+NO_GO = 3  # exit code; 2 is for what cannot be judged at all
+COLUMNS = ("velocity_error_m_s", "turn_error_rad_s", "drift_m", "way_error_m", "cost_of_transport", "action_change")
+
+
+def judge_policy(
+    *,
+    before: str,
+    after: str,
+    adaptation: Path,
+    twin: str | None = None,
+    robot: str = "go2",
+    out: Path = Path("verdict"),
+    candidates: int = 16,
+    episodes: int = 40,
+    straight_episodes: int = 8,
+    candidate_episodes: int = 8,
+    seconds: float = 10.0,
+    seed: int = 0,
+    threads: int = 0,
+) -> int:
+    """Tell whether a fine-tuned policy really does better than the old one, and may go onto the robot: GO or NO-GO.
+
+    Both walk the same episodes in the nominal simulator, in the fitted one, on a virtual robot where one is given, and on
+    candidates drawn inside the 90 % intervals of the fit: random commands, the same with pushes, and straight ahead in each
+    direction. GO needs tracking or drift in the fitted simulator to be better by more than its uncertainty, and no more
+    falls, nothing clearly worse and no burst of energy or shaking anywhere (docs/verdict.md). Writes verdict.json and
+    verdict.html. Exit code 0 for GO, 3 for NO-GO, 2 for what cannot be judged.
+
+    Args:
+        before: the old policy: path of an ONNX file, the name of one that ships with the robot, or trot
+        after: the fine-tuned policy, in the same way
+        adaptation: the folder that 'surefoot fit' wrote, or its adaptation.json
+        twin: also walk on a virtual robot, by name or path
+        robot: a shipped robot or the path of a robot.yaml
+        out: the folder to write into
+        candidates: robots drawn inside the intervals of the fit; 0 leaves them out, and with them what the fit may be wrong about
+        episodes: with random commands, and again with pushes, in each simulator
+        straight_episodes: in each direction, in each simulator
+        candidate_episodes: of each candidate, with random commands and again with pushes
+        seconds: length of an episode
+        seed: of commands, starts, pushes, noise and candidates
+        threads: of the simulator; 0 takes all cores
+    """
+    for name in (FIGURES, PAGE):
+        check_place(out / name)
+    counts = {
+        "candidates": (candidates, 0), "episodes": (episodes, 1), "straight_episodes": (straight_episodes, 1),
+        "candidate_episodes": (candidate_episodes, 1), "the seed": (seed, 0),
+    }  # fmt: skip
+    for name, (count, least) in counts.items():
+        if count < least:
+            raise SurefootError(f"{name} is {count}; it must be a whole number from {least} on")
+    described = load_robot(robot)
+    fitted = read_adaptation(adaptation.expanduser(), described)
+    hidden = None if twin is None else _twin(twin, described)
+    old, new = (_driver(name, described, seed) for name in (before, after))
+    effort = Effort(episodes, straight_episodes, candidates, candidate_episodes, seconds)
+    console = Console()
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("control ticks"), TimeRemainingColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as shown:  # fmt: skip
+        task = shown.add_task("", total=None)
+        result = reach_verdict(
+            described, old.make, new.make, fitted, hidden, effort=effort, seed=seed, threads=threads,
+            progress=lambda part, done, total: shown.update(task, description=part, completed=done, total=total),
+        )  # fmt: skip
+    given = {
+        "candidates": candidates, "episodes": episodes, "straight_episodes": straight_episodes, "candidate_episodes": candidate_episodes,
+        "seconds": seconds, "seed": seed,
+    }  # fmt: skip
+    named = {"before": before, "after": after, "adaptation": adaptation, "robot": robot} | ({} if twin is None else {"twin": twin})
+    words = [word for name, value in (named | {"out": out} | given).items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    facts = _provenance(shlex.join(["surefoot", "verdict", *words]), described, old, new, adaptation.expanduser(), hidden) | given
+    content = {"provenance": facts, **result.to_dict()}
+    write_text(out / FIGURES, json.dumps(json_ready(content), indent=1, allow_nan=False) + "\n")
+    write_text(out / PAGE, verdict_page(result, described, facts, f"{new.label} against {old.label} on {described.name}"))
+    console.print(figures_table(result), directions_table(result), sep="\n")
+    for line in _summary(result):
+        say(console, line)
+    say(console, f"wrote {out / FIGURES}, {out / PAGE}")
+    return 0 if result.go else NO_GO
+
+
+def _driver(name: str, robot: Robot, seed: int) -> Driver:
+    if name == REPLAY:
+        raise PolicyError(f"{REPLAY} plays a log again and is no policy; give the path of an .onnx file")
+    return make_driver(name, robot, seed)
+
+
+def _twin(name: str, robot: Robot) -> Twin:
+    found = load_twin(name)
+    if found.robot.hash != robot.hash:
+        raise TwinError(f"{name} is of {found.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
+    return found
+
+
+def _provenance(command: str, robot: Robot, old: Driver, new: Driver, adaptation: Path, twin: Twin | None) -> dict[str, Any]:
+    path = adaptation / ADAPTATION if adaptation.is_dir() else adaptation
+    return {
+        "command": command,
+        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract.hash},
+        "before": {"name": old.label, "hash": old.hash}, "after": {"name": new.label, "hash": new.hash},
+        "adaptation": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()},
+        "twin": None if twin is None else {"name": twin.name, "hash": twin.hash}, "physics_hz": robot.physics_hz,
+        "versions": VERSIONS,
+    }  # fmt: skip
+
+
+def figures_table(result: Verdict) -> Table:
+    """Figures of both policies in each simulator, and their change."""
+    table = Table(
+        title="before and after, in each simulator", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    table.add_column("simulator", overflow="fold", min_width=9)
+    for heading in ("", "falls", "pushed", "v err", "w err", "drift", "way", "CoT", "Δ act"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for one in (*result.named, *([] if result.pooled is None else [result.pooled])):
+        _rows(table, one)
+    every = (*result.candidates, *result.corners)
+    for side in ("before", "after") if every else ():
+        falls = [_most_fallen([getattr(one, kind) for one in every], side) for kind in ("falls", "falls_pushed")]
+        found = [[getattr(one, side).value(name) for one in every] for name in COLUMNS]
+        values = [max([v for v in values if not math.isnan(v)] or [math.nan]) for values in found]
+        worst = (_decimals(value, name) for value, name in zip(values, COLUMNS, strict=True))
+        table.add_row("worst of them" if side == "before" else "", side, *falls, *worst)
+    table.caption = "errors m/s, rad/s; drift, way: m off the commanded line and way, all directions; CoT: work / (weight × way); Δ act: rms; ±: 90 % of the change"
+    table.caption_justify = "left"
+    return table
+
+
+def _rows(table: Table, one: Compared) -> None:
+    for name, side in (("before", one.before), ("after", one.after)):
+        falls = [f"{getattr(count, name)}/{count.episodes}" for count in (one.falls, one.falls_pushed)]
+        table.add_row(
+            Text(one.name) if name == "before" else "", name, *falls, *(_decimals(side.value(figure), figure) for figure in COLUMNS)
+        )
+    change = [_plus_minus(one.change[figure], figure) if figure in one.change else "" for figure in COLUMNS]
+    table.add_row("", "±", "", "", *change, style="dim", end_section=True)
+
+
+def directions_table(result: Verdict) -> Table:
+    """Drift in each direction, to the left positive, with its interval."""
+    sides = [(one.name, name, side) for one in result.named for name, side in (("before", one.before), ("after", one.after))]
+    names = list(sides[0][2].drift_m)
+    table = Table(title="drift off the commanded line, m", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("simulator", overflow="fold", min_width=9)
+    for heading in ("", *names):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for simulator, name, side in sides:
+        table.add_row(
+            Text(simulator) if name == "before" else "",
+            name,
+            *(_drift(side.drift_m[direction]) for direction in names),
+            end_section=name == "after",
+        )
+    return table
+
+
+def _drift(value: Estimate) -> str:
+    if math.isnan(value.value):
+        return "fell"
+    return f"{value.value:+.2f}" + (f" ±{value.half:.2f}" if math.isfinite(value.half) else "")
+
+
+def _most_fallen(falls: list[Falls], side: str) -> str:
+    one = max(falls, key=lambda count: getattr(count, side) / count.episodes)
+    return f"{getattr(one, side)}/{one.episodes}"
+
+
+def _decimals(value: float, figure: str) -> str:
+    if math.isnan(value):
+        return "fell"
+    return f"{value:.2f}" if figure in ("drift_m", "way_error_m", "cost_of_transport") else f"{value:.3f}"
+
+
+def _plus_minus(change: Estimate, figure: str) -> str:
+    """Half of the interval of a change."""
+    return _decimals(change.half, figure) if math.isfinite(change.half) else ""
+
+
+def _summary(result: Verdict) -> list[str]:
+    lines = [f"better in the adapted simulator: {gain}" for gain in result.gains]
+    lines += [f"worst of the intervals for {one.what}: {one.simulator}; {one.where}" for one in result.worst]
+    if not result.candidates:
+        lines.append("no candidates were drawn: nothing says how the policies do where the fit is wrong")
+    if result.go:
+        return [*lines, "GO: better beyond its uncertainty, and nothing got clearly worse"]
+    return [*lines, "NO-GO", *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons)]

@@ -1,0 +1,156 @@
+"""Two policies in one simulator, compared episode by episode: figures, their change, and falls, with what chance would do."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from surefoot.verify.trial import Trial
+
+LEVEL = 0.9  # of all intervals, as in a fit
+QUALITY = ("velocity_error_m_s", "turn_error_rad_s", "drift_m", "way_error_m")  # what a better policy is better in
+EFFORT = ("cost_of_transport", "action_change", "joint_acceleration_rad_s2")  # what it must not pay with
+PER_EPISODE = (*QUALITY, "power_w", "action_change", "joint_acceleration_rad_s2")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over episodes with its interval; infinitely wide where one episode tells nothing of the others."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+
+    @property
+    def half(self) -> float:
+        """Half of the interval."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Falls:
+    """Of both policies in the same episodes."""
+
+    episodes: int
+    before: int
+    after: int
+    only_after: int  # episodes that the old policy survived
+
+    @property
+    def chance(self) -> float:
+        """Probability of so many new falls if both policies fell alike: the sign test on episodes where they differ."""
+        only_before = self.before - (self.after - self.only_after)
+        differ = only_before + self.only_after
+        return sum(math.comb(differ, k) for k in range(self.only_after, differ + 1)) / 2**differ
+
+    @staticmethod
+    def of(before: np.ndarray, after: np.ndarray) -> "Falls":
+        """From whether each episode fell."""
+        return Falls(before.size, int(before.sum()), int(after.sum()), int((after & ~before).sum()))
+
+    @staticmethod
+    def together(falls: Sequence["Falls"]) -> "Falls":
+        """Of several simulators."""
+        return Falls(*(sum(getattr(one, name) for one in falls) for name in ("episodes", "before", "after", "only_after")))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One policy's figures in one simulator."""
+
+    figures: dict[str, Estimate]  # by the names of PER_EPISODE
+    cost_of_transport: float
+    drift_m: dict[str, Estimate]  # by direction, to the left positive
+    drift_abs_m: dict[str, Estimate]
+    way_m: dict[str, Estimate]
+
+    def value(self, name: str) -> float:
+        """A figure by name."""
+        return self.cost_of_transport if name == "cost_of_transport" else self.figures[name].value
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Both policies in one simulator."""
+
+    name: str
+    before: Side
+    after: Side
+    change: dict[str, Estimate]  # after - before, over episodes that both have
+    falls: Falls  # without pushes, straight walks too
+    falls_pushed: Falls
+
+
+def compare(name: str, before: Trial, after: Trial, level: float = LEVEL) -> Compared:
+    """Figures of both policies in one simulator, and their change with an interval of this level."""
+    return compare_over(name, [(before, after)], level)
+
+
+def compare_over(name: str, pairs: Sequence[tuple[Trial, Trial]], level: float = LEVEL) -> Compared:
+    """The same over several simulators that walked the same episodes: averaged over them first, since commands are what scatters."""
+    old, new = ([pair[k] for pair in pairs] for k in range(2))
+    change = {figure: estimate(_mean(_stacked(new, figure) - _stacked(old, figure)), level) for figure in PER_EPISODE}
+    falls = [Falls.of(*(np.concatenate([trial.fell, trial.fell_straight.ravel()]) for trial in pair)) for pair in pairs]
+    pushed = [Falls.of(*(trial.fell_pushed for trial in pair)) for pair in pairs]
+    return Compared(name, _side(old), _side(new), change, Falls.together(falls), Falls.together(pushed))
+
+
+def _side(trials: Sequence[Trial]) -> Side:
+    lateral = _stacked(trials, "lateral_m")
+    by_direction = [
+        {name: estimate(row) for name, row in zip(trials[0].directions, _mean(values), strict=True)}
+        for values in (lateral, np.abs(lateral), _stacked(trials, "way_m"))
+    ]
+    figures = {figure: estimate(_mean(_stacked(trials, figure))) for figure in PER_EPISODE}
+    return Side(figures, float(np.mean([trial.cost_of_transport for trial in trials])), *by_direction)
+
+
+def _stacked(trials: Sequence[Trial], name: str) -> np.ndarray:
+    return np.stack([getattr(trial, name) for trial in trials])
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Over the first axis, of what is finite; NaN where nothing is."""
+    finite = np.isfinite(values)
+    count = finite.sum(axis=0)
+    return np.where(count > 0, np.where(finite, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+
+
+def estimate(values: np.ndarray, level: float = LEVEL) -> Estimate:
+    """Mean and its Student interval over what is finite; NaN where nothing is."""
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Estimate(math.nan, -math.inf, math.inf, 0)
+    mean = float(values.mean())
+    if len(values) == 1:
+        return Estimate(mean, -math.inf, math.inf, 1)
+    half = student(level, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Estimate(mean, mean - half, mean + half, len(values))
+
+
+def widened(one: Estimate, tries: int) -> Estimate:
+    """With an interval for the best of several tries, where one of LEVEL is given."""
+    if one.count < 2:
+        return one
+    half = one.half * student(1 - (1 - LEVEL) / tries, one.count - 1) / student(LEVEL, one.count - 1)
+    return Estimate(one.value, one.value - half, one.value + half, one.count)
+
+
+def student(level: float, degrees: int) -> float:
+    """Half-width of the central `level` of Student's t distribution: exact for 1 and 2 degrees, then Cornish-Fisher."""
+    p = 0.5 + level / 2
+    if degrees == 1:
+        return math.tan(math.pi * (p - 0.5))
+    if degrees == 2:
+        return level * math.sqrt(2 / (1 - level**2))
+    z, v = NormalDist().inv_cdf(p), float(degrees)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / v ** (k + 1) for k, term in enumerate(terms))

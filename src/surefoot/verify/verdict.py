@@ -1,0 +1,209 @@
+"""Whether a fine-tuned policy really does better than the old one, by the rules of `verify.rules`.
+
+Both walk in the nominal and in the fitted simulator, on a virtual robot, and on robots drawn from what the fit leaves open.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from surefoot.adapt import Adaptation
+from surefoot.policy.agents import Agent
+from surefoot.robot import Robot
+from surefoot.sim.residual import Residual
+from surefoot.sim.twin import Twin
+from surefoot.sim.worlds import Worlds
+from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
+from surefoot.verify.compare import LEVEL, QUALITY, Compared, compare, compare_over, estimate
+from surefoot.verify.evaluate import EPISODE_S
+from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, Reason, judge
+from surefoot.verify.trial import AddedAction, Simulator, Trial, drift_s_of, lines_of, run_trials
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst of the robots that the fit cannot rule out, for one policy or for the change from one to the other."""
+
+    what: str
+    simulator: str  # which candidate
+    score: float
+    typical: float  # mean over the drawn candidates
+    where: str  # which knobs mark it
+    settings: dict[str, float]  # all knobs there
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """GO without reasons against it, NO-GO with."""
+
+    reasons: tuple[Reason, ...]
+    gains: tuple[str, ...]  # what got better in the adapted simulator
+    named: tuple[Compared, ...]  # nominal, adapted, and the virtual robot where one was given
+    pooled: Compared | None  # the mean over the candidates
+    candidates: tuple[Compared, ...]  # drawn in the intervals
+    corners: tuple[Compared, ...]  # and at ends of it
+    worst: tuple[Worst, ...]
+    paths: dict[str, tuple[Trial, Trial]]  # of the named simulators
+
+    @property
+    def go(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.reasons
+
+    @property
+    def word(self) -> str:
+        """GO or NO-GO."""
+        return "GO" if self.go else "NO-GO"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        every = {"simulators": self.named, "candidates": self.candidates, "corners": self.corners}
+        return {
+            "verdict": self.word, "reasons": [asdict(reason) for reason in self.reasons], "gains": list(self.gains), "intervals": None if self.pooled is None else asdict(self.pooled),
+            "limits": LIMITS,
+            **{key: [asdict(one) for one in found] for key, found in every.items()}, "worst": [asdict(one) for one in self.worst],
+        }  # fmt: skip
+
+
+def full_sizes(robot: Robot, seconds: float) -> dict[str, float]:
+    """Full speed, full turn, and the way of all straight walks together."""
+    speeds = [float(np.hypot(command[0], command[1])) for command in lines_of(robot).values()]
+    turn = float(np.abs(robot.contract.command_range[2]).max())
+    way_m = sum(speeds) * drift_s_of(seconds) or 1.0
+    return {"velocity_error_m_s": max(speeds, default=1.0), "turn_error_rad_s": turn or 1.0, "drift_m": way_m, "way_error_m": way_m}
+
+
+def score_of(trial: Trial, full: dict[str, float]) -> float:
+    """One number to rank candidates by, 0 for perfect: shares of full speed, of the way and of episodes that are lost."""
+    fallen = float(np.concatenate([trial.fell, trial.fell_pushed, trial.fell_straight.ravel()]).mean())
+    shares = [estimate(getattr(trial, figure)).value / full[figure] for figure in QUALITY]
+    return fallen + sum(1.0 if np.isnan(share) else share for share in shares)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated."""
+
+    episodes: int = 40
+    straight_episodes: int = 8
+    candidates: int = 16
+    candidate_episodes: int = 8  # of each candidate; straight ones half as many
+    seconds: float = EPISODE_S
+
+    @property
+    def candidate_straight(self) -> int:
+        """Straight walks of a candidate, in each direction; two are the fewest with an interval."""
+        return max(2, self.candidate_episodes // 2)
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def reach_verdict(
+    robot: Robot,
+    before: Callable[[int], Agent],
+    after: Callable[[int], Agent],
+    adaptation: Adaptation,
+    twin: Twin | None = None,
+    *,
+    effort: Effort | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Walk both policies in all simulators and judge; the same seed gives the same verdict."""
+    effort = Effort() if effort is None else effort
+    spans = spans_of(adaptation)
+    full = full_sizes(robot, effort.seconds)
+    counts = effort.episodes, effort.straight_episodes
+    added = _added(adaptation, robot)
+    named = [Simulator(NOMINAL, {}, *counts), Simulator(ADAPTED, adaptation.settings, *counts, None, *added)]
+    if twin is not None:
+        one = twin.worlds(1, threads=1)  # carries what the virtual robot has beside its parameters
+        named.append(Simulator(f"twin {twin.name}", twin.parameters, *counts, twin.physics_hz, one.residual, one.action_delta))
+
+    def walk(simulators: Sequence[Simulator], part: str) -> list[tuple[Trial, Trial]]:
+        sides = []
+        for name, make in (("before", before), ("after", after)):
+
+            def tick(done: int, total: int, name: str = name) -> None:
+                if progress is not None:
+                    progress(f"{name}, {part}", done, total)
+
+            sides.append(run_trials(robot, simulators, make, seconds=effort.seconds, seed=seed, threads=threads, progress=tick))
+        return list(zip(*sides, strict=True))
+
+    def at(places: np.ndarray, name: str) -> list[Simulator]:
+        counts = effort.candidate_episodes, effort.candidate_straight
+        settings = [settings_at(adaptation, robot, spans, row) for row in places]
+        return [Simulator(f"{name} {i + 1}", one, *counts, None, *added) for i, one in enumerate(settings)]
+
+    places = draw(spans, effort.candidates if spans else 0, seed)
+    trials = walk([*named, *at(places, "candidate")], "all simulators")
+    drawn = trials[len(named) :]
+    scores = _scores(drawn, full)
+    ends = _corners(spans, places, scores)
+    at_ends = walk(at(ends, "corner"), "corners of the intervals") if len(ends) else []
+    level = 1 - (1 - LEVEL) / max(1, len(drawn) + len(at_ends))  # so that the worst of many is not the worst by chance
+    compared = [compare(one.name, *pair) for one, pair in zip(named, trials[: len(named)], strict=True)]
+    every = [compare(_name(i, len(drawn)), *pair, level) for i, pair in enumerate(drawn + at_ends)]
+    pooled = compare_over(POOLED, drawn) if drawn else None
+    reasons, gains = judge(compared, pooled, every, full)
+    everywhere, scores = np.concatenate([places, ends]), _scores(drawn + at_ends, full)
+    marks = _marks(spans, everywhere, scores, len(drawn))
+    reasons = tuple(replace(one, says=f"{one.says}; at {marks[one.simulator]}") if marks.get(one.simulator) else one for one in reasons)
+    worst = _worst(spans, everywhere, scores, len(drawn))
+    paths = {one.name: pair for one, pair in zip(named, trials[: len(named)], strict=True)}
+    return Verdict(reasons, gains, tuple(compared), pooled, tuple(every[: len(drawn)]), tuple(every[len(drawn) :]), worst, paths)
+
+
+def _added(adaptation: Adaptation, robot: Robot) -> tuple[Residual | None, AddedAction | None]:
+    """What an adaptation puts into worlds beside its settings."""
+    change = adaptation.change(robot)
+    one = Worlds(robot, 1, threads=1, torque_speed=change.torque_speed)
+    change.apply(one, np.zeros((1, 0)), 1)
+    return one.residual, one.action_delta
+
+
+RANKED = ("before", "after", "the change")
+
+
+def _scores(trials: Sequence[tuple[Trial, Trial]], full: dict[str, float]) -> np.ndarray:
+    """Score of the old policy, of the new one, and their difference, (3, n)."""
+    both = np.array([[score_of(trial, full) for trial in pair] for pair in trials]).reshape(-1, 2).T
+    return np.concatenate([both, both[1:] - both[:1]])
+
+
+def _corners(spans: Sequence[Span], places: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Where a first-order look at the candidates says that the new policy is worst, and worst against the old one."""
+    found: list[np.ndarray] = []
+    for score in scores[1:]:
+        corner = worst_corner(spans, correlations(places, score))
+        if corner is not None and not any(np.array_equal(corner, other) for other in found):
+            found.append(corner)
+    return np.array(found).reshape(len(found), len(spans))
+
+
+def _name(k: int, drawn: int) -> str:
+    return f"candidate {k + 1}" if k < drawn else f"corner {k - drawn + 1}"
+
+
+def _marks(spans: Sequence[Span], places: np.ndarray, scores: np.ndarray, drawn: int) -> dict[str, str]:
+    """By which knobs each candidate is known to be good or bad for the change of policy."""
+    correlation = correlations(places[:drawn], scores[-1, :drawn])
+    return {_name(k, drawn): characterized(spans, row, correlation, drawn) for k, row in enumerate(places)}
+
+
+def _worst(spans: Sequence[Span], places: np.ndarray, scores: np.ndarray, drawn: int) -> tuple[Worst, ...]:
+    found = []
+    for what, score in zip(RANKED, scores, strict=True):
+        if not drawn or np.ptp(score) <= 1e-12:  # nothing ranks them
+            continue
+        k = int(np.argmax(score))
+        correlation = correlations(places[:drawn], score[:drawn])
+        settings = {span.knob.name: span.at(float(place)) for span, place in zip(spans, places[k], strict=True)}
+        where = characterized(spans, places[k], correlation, drawn) or "no knob stands out"
+        found.append(Worst(what, _name(k, drawn), float(score[k]), float(score[:drawn].mean()), where, settings))
+    return tuple(found)
