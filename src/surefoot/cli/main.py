@@ -26,6 +26,7 @@ VERBS = {
     "policy attach": Verb("surefoot.cli.policy", "attach", "put a robot's contract into an ONNX policy"),
     "policy show": Verb("surefoot.cli.policy", "show", "print the contract inside an ONNX policy"),
     "train": Verb("surefoot.cli.train", "train_policy", "train a walking policy, or a task of your own"),
+    "finetune": Verb("surefoot.cli.finetune", "finetune_policy", "go on training a policy in the simulator that a fit found"),
     "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
     "verdict": Verb(
         "surefoot.cli.verdict", "judge_policy", "tell whether a fine-tuned policy is really better and may go onto the robot: GO or NO-GO"

@@ -20,11 +20,13 @@ def save(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) ->
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
-def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Read them back."""
+def load(path: Path, start_over: str = "--fresh") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Read them back; `start_over` is the option that forgets them, for the message."""
     try:
         with safe_open(path, framework="pt") as file:
             state = json.loads((file.metadata() or {})["state"])
             return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118 - not a dict
     except (OSError, SafetensorError, KeyError, ValueError) as reason:
-        raise SurefootError(f"{path} is not a checkpoint that can be read ({reason}); train into another folder, or with --fresh") from None
+        raise SurefootError(
+            f"{path} is not a checkpoint that can be read ({reason}); train into another folder, or with {start_over}"
+        ) from None

@@ -9,12 +9,12 @@ import torch
 from tensordict import TensorDict
 
 from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
+from surefoot.learn.randomize import Draws
 from surefoot.learn.rewards import Motion
 from surefoot.learn.task import Task
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
 from surefoot.sim.frames import in_heading_frame
-from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
@@ -36,8 +36,10 @@ class Tally:
 class WalkEnv:
     """n robots that are told where to walk. Follows the interface of rsl-rl's VecEnv."""
 
-    def __init__(self, robot: Robot, task: Task, n: int, seed: int = 0, threads: int = 0):
+    def __init__(self, robot: Robot, task: Task, n: int, seed: int = 0, threads: int = 0, draws: Draws | None = None):
+        """`draws` gives the worlds their parameters, in place of the task's randomization; pushes stay the task's."""
         self.robot, self.task = robot, task
+        self._draws = task.randomization if draws is None else draws
         self.num_envs, self.num_actions = n, robot.contract.n_joints
         self.device = "cpu"
         self.cfg: dict[str, Any] = {}
@@ -45,8 +47,11 @@ class WalkEnv:
         self.max_episode_length = round(task.episode_s / self.dt_s)
         self.tally = Tally()
         self._rng = np.random.default_rng([seed, 7])
-        self.worlds = Worlds(robot, n, threads=threads, seed=seed, physics_hz=task.substeps * robot.contract.control_hz, feet=True)
-        self._drawn = task.randomization.draw(self.worlds, self._rng)
+        self.worlds = Worlds(
+            robot, n, threads=threads, seed=seed, physics_hz=task.substeps * robot.contract.control_hz, feet=True,
+            torque_speed=self._draws.torque_speed,
+        )  # fmt: skip
+        self._drawn = self._draws.draw(self.worlds, self._rng)
         self._observer = Observer(robot.contract, n)
         nj, nf = self.num_actions, len(robot.feet)
         self._pose = np.array(robot.contract.pose_rad)
@@ -84,7 +89,6 @@ class WalkEnv:
     def mirror_parts(self) -> list[Signed]:
         """How the blocks that `_observe` adds for the critic look in a mirror, in the same order."""
         joints, signs = mirror_joints(self.robot)
-        same = np.ones(len(joints))
         feet = mirror_feet(self.worlds.foot_position_m[0], self.worlds.base_position_m[0], self.worlds.base_quaternion[0])
         vector = np.arange(3)
         blocks = [
@@ -92,24 +96,11 @@ class WalkEnv:
             (np.arange(1), np.ones(1)), (feet, np.ones(len(feet))), (feet, np.ones(len(feet))),
             (joints, signs), (joints, signs), (joints, signs),
         ]  # fmt: skip
-        for spread in self.task.randomization.spreads:
-            if spread.high == spread.low:
-                continue
-            per = PARAMETERS[spread.name].per
-            if spread.together or per == "world":
-                blocks.append((np.arange(1), np.ones(1)))
-            elif per == "joint":
-                blocks.append((joints, signs if spread.name.endswith("_rad") and spread.low < 0 else same))
-            elif per == "axis":
-                blocks.append((vector, np.array([1.0, -1.0, 1.0])))
-            else:
-                n = len(self.worlds.names(spread.name))
-                blocks.append((np.arange(n), np.ones(n)))
-        return blocks
+        return blocks + self._draws.mirror(self.worlds, (joints, signs))
 
     def redraw(self) -> None:
         """Give the robots new parameters; each takes part from now on."""
-        self._drawn = self.task.randomization.draw(self.worlds, self._rng)
+        self._drawn = self._draws.draw(self.worlds, self._rng)
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         """One control period: observations, rewards, dones, and which dones are time-outs."""

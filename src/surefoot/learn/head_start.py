@@ -49,7 +49,7 @@ def head_start(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) ->
     env.tally = Tally()
     if falls > FALLS_PER_MINUTE:
         return HeadStart(False, f"starts from nothing: the {teacher} falls {falls:.0f} times a minute on this robot")
-    error = _regress(actor, seen, shown)
+    error = regress(actor, seen, shown)
     return HeadStart(True, f"starts from a copy of the {teacher} ({minutes:.0f} robot minutes of it, copied to {error:.2f} rms)")
 
 
@@ -69,14 +69,14 @@ def _lesson(env: WalkEnv, teacher: Agent, rng: np.random.Generator) -> tuple[tor
     return torch.cat(seen), torch.cat(shown)
 
 
-def _regress(actor: torch.nn.Module, seen: torch.Tensor, shown: torch.Tensor) -> float:
+def regress(actor: torch.nn.Module, seen: torch.Tensor, shown: torch.Tensor, epochs: int = EPOCHS, batch: int = BATCH) -> float:
     """Least squares by Adam; the RMS error of the last epoch."""
-    batch = min(BATCH, len(seen))
+    batch = min(batch, len(seen))
     batches = len(seen) // batch
     optimizer = torch.optim.Adam(actor.parameters(), LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS * batches)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * batches)
     total = 0.0
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         order, total = torch.randperm(len(seen)), 0.0
         for rows in order[: batches * batch].split(batch):
             loss = (actor(seen[rows]) - shown[rows]).square().mean()

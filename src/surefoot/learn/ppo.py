@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from rsl_rl.algorithms import PPO
+from rsl_rl.extensions import Symmetry
 from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
@@ -41,16 +42,60 @@ class PPOSettings:
     symmetry: bool = True  # learn from mirrored copies of all samples, where the robot declares a symmetry
 
 
-class Learner:
-    """Actor, critic and optimizer."""
+class Anchor:
+    """Pulls the actor's mean actions to those of an old policy, where the new one comes by.
 
-    def __init__(self, observations: TensorDict, n_actions: int, settings: PPOSettings, mirror: Augment | None):
+    The loss is the Kullback-Leibler divergence of two normal distributions with the same standard deviation, summed over
+    joints: half the squared difference in units of `std`. rsl-rl has no place for a loss of one's own but that of its
+    symmetry extension, so this takes that place, and does what the extension does besides.
+    """
+
+    use_mirror_loss = True
+
+    def __init__(self, old: Callable[[torch.Tensor], torch.Tensor], std: float):
+        self.old = old  # observations -> mean actions
+        self.mirror_loss_coeff = 0.0  # rsl-rl's name for the weight of the loss
+        self.symmetry: Symmetry | None = None
+        self.squares: list[float] = []  # mean squared difference, of each minibatch of the last update
+        self._std = std
+        self._there = torch.zeros(0)
+
+    def augment_batch(self, batch: RolloutStorage.Batch, size: int) -> None:
+        """Keep what the old policy would do, then append mirrored samples where there is a symmetry."""
+        self._there = batch.observations["old"]
+        if self.symmetry is not None:
+            self.symmetry.augment_batch(batch, size)
+
+    def compute_loss(self, actor: MLPModel, batch: RolloutStorage.Batch, size: int) -> torch.Tensor:
+        """The divergence, over the samples as they were collected."""
+        square = (actor.output_mean[:size] - self._there).square()
+        self.squares.append(float(square.detach().mean()))
+        return 0.5 * square.sum(dim=1).mean() / self._std**2
+
+
+class Learner:
+    """Actor, critic and optimizer; with an anchor, of a policy that is to stay near another one."""
+
+    def __init__(
+        self,
+        observations: TensorDict,
+        n_actions: int,
+        settings: PPOSettings,
+        mirror: Augment | None,
+        network: torch.nn.Sequential | None = None,
+        anchor: Anchor | None = None,
+    ):
+        """`network` takes the place of the actor's own, which `settings` describe."""
         groups = {"actor": ["actor"], "critic": ["critic"]}
         gaussian = {"class_name": "GaussianDistribution", "init_std": settings.start_std}
         hidden = list(settings.hidden)
         # The contract's scales already make the actor's inputs of order one, so that the exported network is the trained one.
         self.actor = MLPModel(observations, groups, "actor", n_actions, hidden, settings.activation, False, gaussian)
         self.critic = MLPModel(observations, groups, "critic", 1, hidden, settings.activation, obs_normalization=True)
+        if network is not None:
+            self.actor.mlp = network
+        self.anchor = anchor
+        observations = self._with_old(observations)
         storage = RolloutStorage("rl", settings.worlds, settings.steps, observations, [n_actions], "cpu")
         symmetry = None
         if mirror is not None and settings.symmetry:
@@ -61,11 +106,41 @@ class Learner:
             lam=settings.gae_lambda, entropy_coef=settings.entropy, learning_rate=settings.learning_rate, desired_kl=settings.desired_kl,
             symmetry_cfg=symmetry,
         )  # fmt: skip
+        if anchor is not None:
+            anchor.symmetry, self.ppo.symmetry = self.ppo.symmetry, anchor
 
     @property
     def action_std(self) -> float:
         """Mean standard deviation of the actions."""
         return float(self.actor.distribution.std_param.detach().mean()) if hasattr(self.actor.distribution, "std_param") else float("nan")
+
+    @property
+    def off_old(self) -> float:
+        """RMS of what the mean actions differ by from the old policy's, in the last update; NaN without one."""
+        return float(np.mean(self.anchor.squares) ** 0.5) if self.anchor is not None and self.anchor.squares else float("nan")
+
+    def act(self, observations: TensorDict) -> torch.Tensor:
+        """Actions with exploration noise, kept for the next update."""
+        return self.ppo.act(self._with_old(observations))
+
+    def compute_returns(self, observations: TensorDict, critic_only: bool = False) -> None:
+        """Returns and advantages of what was collected; these observations come after it.
+
+        A critic that starts from nothing beside an actor that walks sees 24 steps of a horizon of hundreds, and would take
+        dozens of updates to reach the height of its own values. That height is known: the mean reward, for ever.
+        """
+        if critic_only and self.anchor is not None:
+            storage = self.ppo.storage
+            shift = storage.rewards.mean() / (1 - self.ppo.gamma) - storage.values.mean()
+            self.critic.mlp[-1].bias.data += shift
+            storage.values += shift
+        self.ppo.compute_returns(observations)
+
+    def set_rate(self, learning_rate: float) -> None:
+        """Go on with another learning rate."""
+        self.ppo.learning_rate = learning_rate
+        for group in self.ppo.optimizer.param_groups:
+            group["lr"] = learning_rate
 
     def start_taught(self, std: float) -> None:
         """Explore less: the actor already walks."""
@@ -77,6 +152,10 @@ class Learner:
         for parameter in self.actor.parameters():
             parameter.requires_grad_(not critic_only)
         self.ppo.schedule = "fixed" if critic_only else "adaptive"
+        if self.anchor is not None:
+            # A clipped value moves by no more than the clip in one update, and a critic that begins at zero has farther to go.
+            self.ppo.use_clipped_value_loss = not critic_only
+            self.anchor.squares.clear()
         self.ppo.update()
 
     def layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -108,6 +187,12 @@ class Learner:
         whole = self.ppo.optimizer.state_dict()
         whole["state"] = state
         self.ppo.optimizer.load_state_dict(whole)
-        self.ppo.learning_rate = float(tensors["learning_rate"])
-        for group in self.ppo.optimizer.param_groups:
-            group["lr"] = self.ppo.learning_rate
+        self.set_rate(float(tensors["learning_rate"]))
+
+    def _with_old(self, observations: TensorDict) -> TensorDict:
+        """Beside the observations, what the old policy would do there: asked once, read in every epoch."""
+        if self.anchor is None:
+            return observations
+        with torch.no_grad():
+            old = self.anchor.old(observations["actor"])
+        return TensorDict({**dict(observations.items()), "old": old}, batch_size=observations.batch_size)

@@ -10,12 +10,13 @@ push: {velocity_m_s: 0.5, every_s: 5.0}
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from surefoot.errors import SurefootError, nearest
 from surefoot.files import is_number, read_yaml
+from surefoot.learn.mirror import Signed
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.worlds import Worlds
 
@@ -24,6 +25,23 @@ FOLDER = Path(__file__).parent / "randomization"
 
 class TaskError(SurefootError):
     """A task or its randomization cannot be used."""
+
+
+class Draws(Protocol):
+    """What gives worlds their parameters."""
+
+    @property
+    def torque_speed(self) -> bool:
+        """Whether motors need a torque that falls with speed."""
+        ...
+
+    def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
+        """Give every world its own parameters; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
+        ...
+
+    def mirror(self, worlds: Worlds, joints: Signed) -> list[Signed]:
+        """How what `draw` returns looks in a mirror, block by block; `joints` is the image of one entry per joint."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -46,6 +64,11 @@ class Randomization:
     push_m_s: float = 0.0  # the base's velocity changes by up to this much, in a random direction
     push_every_s: float = 5.0
 
+    @property
+    def torque_speed(self) -> bool:
+        """Motors of the robot's own kind: no table can say more."""
+        return False
+
     def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
         """Give every world its own parameters; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
         seen = []
@@ -59,6 +82,25 @@ class Randomization:
                 unit = 2 * (drawn - spread.low) / (spread.high - spread.low) - 1
                 seen.append(unit.reshape(worlds.n, -1))
         return np.concatenate(seen, axis=1) if seen else np.zeros((worlds.n, 0))
+
+    def mirror(self, worlds: Worlds, joints: Signed) -> list[Signed]:
+        """How what `draw` returns looks in a mirror, block by block; `joints` is the image of one entry per joint."""
+        index, signs = joints
+        blocks: list[Signed] = []
+        for spread in self.spreads:
+            if spread.high == spread.low:
+                continue
+            per = PARAMETERS[spread.name].per
+            if spread.together or per == "world":
+                blocks.append((np.arange(1), np.ones(1)))
+            elif per == "joint":
+                blocks.append((index, signs if spread.name.endswith("_rad") and spread.low < 0 else np.ones(len(index))))
+            elif per == "axis":
+                blocks.append((np.arange(3), np.array([1.0, -1.0, 1.0])))
+            else:
+                n = len(worlds.names(spread.name))
+                blocks.append((np.arange(n), np.ones(n)))
+        return blocks
 
 
 def load_randomization(name_or_path: str) -> Randomization:

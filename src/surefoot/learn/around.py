@@ -1,0 +1,197 @@
+"""Worlds around an adaptation: the fitted simulator, with what the fit left open drawn anew for each world."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from surefoot.adapt import Adaptation, Fitted, Prior, Static, read_priors
+from surefoot.errors import FitError, shown
+from surefoot.files import is_number
+from surefoot.learn.mirror import Signed
+from surefoot.learn.randomize import Randomization
+from surefoot.robot import Robot, Sensors
+from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.worlds import Worlds
+
+OPEN = ("not identifiable", "no effect")  # flags of knobs whose intervals say no more than what was known before
+SHARE = 0.25  # of its value, how far such a knob is drawn where no prior says how far one may be off
+# With a gain or a motor that is off, the fit found other inertia and friction, which make up for it: drawn on top of those,
+# they would give robots that do not move as the log says.
+TRADED = frozenset({"kp_nm_per_rad", "kd_nms_per_rad", "motor_strength"})
+TRADED_FOR = frozenset({"armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "residual_error_nm_per_rad", "delta_error_rad_per_rad"})
+SAME_MASS = frozenset({"base_mass_kg", "link_mass_kg"})  # the base is one of the links
+TURNED = frozenset({"encoder_bias_rad", "action_offset_rad", "spring_rest_rad", "residual_constant_nm"})  # have a direction
+PROBES = 16  # random states in which left and right are compared
+EQUAL = 1e-6  # relative difference of two values, left and right, that count as the same
+
+
+@dataclass(frozen=True)
+class Span:
+    """One knob and the range that it is drawn from."""
+
+    name: str
+    parameter: str
+    entries: tuple[int, ...]  # empty for one value per world
+    low: float
+    high: float
+    cut: bool  # the interval said too little to be drawn from whole
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Draws worlds: the adaptation, spans of its knobs, and a table for what it does not set."""
+
+    change: Static
+    spans: tuple[Span, ...]  # those of one parameter together
+    rest: Randomization
+    fitted_hz: float  # rate of the physics that torque noise was fitted at
+    noisy: bool  # whether the adaptation has torque noise
+
+    @property
+    def torque_speed(self) -> bool:
+        """Whether motors need a torque that falls with speed."""
+        return self.change.torque_speed
+
+    def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
+        """Give every world its own robot; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
+        self.change.apply(worlds, np.zeros((1, 0)), worlds.n)
+        seen = [self.rest.draw(worlds, rng)]
+        for parameter in dict.fromkeys(span.parameter for span in self.spans):
+            array = np.array(worlds.get(parameter))
+            for span in self.spans:
+                if span.parameter == parameter:
+                    unit = rng.uniform(-1, 1, (worlds.n, 1))
+                    value = span.low + (unit + 1) / 2 * (span.high - span.low)
+                    array.reshape(worlds.n, -1)[:, list(span.entries) or slice(None)] = value
+                    seen.append(unit)
+            worlds.set(parameter, array)
+        if self.noisy:
+            # Noise is drawn at each physics step; what it does to a joint grows with the square root of a step's length.
+            worlds.set("torque_noise_nm", worlds.get("torque_noise_nm") / np.sqrt(self.fitted_hz * worlds.physics_dt_s))
+        return np.concatenate(seen, axis=1)
+
+    def mirror(self, worlds: Worlds, joints: Signed) -> list[Signed]:
+        """How what `draw` returns looks in a mirror; only of an adaptation that is symmetric."""
+        images = [_image(span, self.spans, joints) for span in self.spans]
+        if any(image is None for image in images):
+            raise FitError("the adaptation is not symmetric, so its worlds have no mirror image")
+        index = np.array([image[0] for image in images if image is not None], dtype=int)
+        sign = np.array([image[1] for image in images if image is not None], dtype=float)
+        return [*self.rest.mirror(worlds, joints), (index, sign)]
+
+
+def around(adaptation: Adaptation, robot: Robot, spread: float, table: Randomization) -> Around:
+    """Knobs over `spread` times their 90 % intervals, and of the table what the adaptation leaves alone."""
+    priors = read_priors()
+    probe = Worlds(robot, 1, threads=1, torque_speed=adaptation.change(robot).torque_speed)
+    knobs = [knob for knob in adaptation.knobs if knob.parameter in adaptation.settings]
+    knobs.sort(key=lambda knob: [one.parameter for one in adaptation.knobs].index(knob.parameter))  # of one parameter together
+    spans = tuple(_span(knob, spread, priors.get(knob.parameter), probe) for knob in knobs)
+    settled = set(adaptation.settings)
+    settled |= SAME_MASS if settled & SAME_MASS else set()
+    settled |= TRADED if {span.parameter for span in spans} & TRADED_FOR or adaptation.network is not None else set()
+    rest = replace(table, spreads=tuple(one for one in table.spreads if one.name not in settled))
+    fitted_hz: Any = adaptation.provenance.get("physics_hz")
+    hz = float(fitted_hz) if is_number(fitted_hz) and fitted_hz > 0 else robot.physics_hz
+    return Around(adaptation.change(robot), spans, rest, hz, "torque_noise_nm" in adaptation.settings)
+
+
+def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
+    """What keeps the adapted robot from being its own mirror image, in words; empty where nothing does."""
+    if robot.mirror is None:
+        return f"{robot.name} declares no left-right symmetry"
+    joints: Signed = (np.array(robot.mirror.index), np.array(robot.mirror.sign))
+    worlds = Worlds(robot, PROBES, threads=1, torque_speed=found.torque_speed)
+    found.change.apply(worlds, np.zeros((1, 0)), PROBES)
+    if not _mirrors(worlds, joints):
+        return "what the adaptation adds in torque or action differs between left and right"
+    for name in adaptation.settings:
+        value, per = worlds.get(name)[0], PARAMETERS[name].per
+        if per == "body" and not np.allclose(value, worlds.nominal(name), rtol=EQUAL):
+            return f"{name} is set body by body"
+        if per == "axis" and abs(value[1]) > EQUAL:
+            return f"{name} is {value[1]:.3g} {PARAMETERS[name].unit} to the side"
+        if per == "joint":
+            image = value[joints[0]] * (joints[1] if name in TURNED else 1.0)
+            off = ~np.isclose(value, image, rtol=EQUAL, atol=EQUAL)
+            if off.any():
+                k = int(np.argmax(off))
+                here, there = robot.contract.joints[k], robot.contract.joints[joints[0][k]]
+                said = f"{here} has {value[k]:.3g}, {there} {value[joints[0][k]]:.3g}"
+                return (
+                    f"{name} differs between left and right ({said}{'' if PARAMETERS[name].unit == '1' else f' {PARAMETERS[name].unit}'})"
+                )
+    for span in found.spans:
+        if _image(span, found.spans, joints) is None:
+            return f"the range of {span.name} differs between left and right"
+    return ""
+
+
+def _mirrors(worlds: Worlds, joints: Signed) -> bool:
+    """Whether functions of the joints that an adaptation added give mirrored results for mirrored joints."""
+    rng = np.random.default_rng(0)
+    shape = (worlds.n, len(joints[0]))
+    error, speed, action = (size * rng.standard_normal(shape) for size in (0.3, 5.0, 1.0))
+    position = np.array(worlds.robot.contract.pose_rad) + 0.3 * rng.standard_normal(shape)
+
+    def image(values: np.ndarray) -> np.ndarray:
+        return values[:, joints[0]] * joints[1]
+
+    def at(position: np.ndarray, speed: np.ndarray) -> Sensors:
+        return replace(worlds.sensors, joint_position_rad=position, joint_velocity_rad_s=speed)
+
+    pairs = []
+    if worlds.residual is not None:
+        pairs.append((worlds.residual(error, position, speed), worlds.residual(image(error), image(position), image(speed))))
+    if worlds.action_delta is not None:
+        delta = worlds.action_delta
+        pairs.append((delta(at(position, speed), action), delta(at(image(position), image(speed)), image(action))))
+    return all(np.allclose(image(there), mirrored, rtol=1e-4, atol=1e-4) for there, mirrored in pairs)
+
+
+def _image(span: Span, spans: tuple[Span, ...], joints: Signed) -> tuple[int, float] | None:
+    """Place of the span that a mirror turns this one into, and the sign with which it does; None where there is none."""
+    per, sign = PARAMETERS[span.parameter].per, 1.0
+    entries = set(span.entries)
+    if per == "joint" and entries:
+        entries = {int(joints[0][k]) for k in entries}
+        signs = {float(joints[1][k]) for k in entries} if span.parameter in TURNED else {1.0}
+        if len(signs) > 1:
+            return None
+        sign = signs.pop()
+    elif per == "joint" and span.parameter in TURNED:
+        return None
+    elif per == "axis":
+        if len(entries) != 1:
+            return None
+        sign = -1.0 if entries == {1} else 1.0
+    low, high = (span.low, span.high) if sign > 0 else (-span.high, -span.low)
+    for place, other in enumerate(spans):
+        if other.parameter == span.parameter and set(other.entries) == entries:
+            same = np.allclose((other.low, other.high), (low, high), rtol=EQUAL, atol=EQUAL)
+            return (place, sign) if same else None
+    return None
+
+
+def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> Span:
+    """The interval, widened around the value and cut at what the knob and the parameter may be."""
+    of, value = PARAMETERS[knob.parameter], knob.value
+    low = value - spread * (value - min(*knob.interval, value))
+    high = value + spread * (max(*knob.interval, value) - value)
+    cut = False
+    if knob.flag in OPEN:
+        if prior is None:
+            least, most = value - SHARE * abs(value), value + SHARE * abs(value)
+        elif prior.log:
+            least, most = value / prior.step, value * prior.step
+        else:
+            least, most = value - prior.step, value + prior.step
+        cut = low < least or high > most
+        low, high = max(low, least), min(high, most)
+    low, high = max(low, min(knob.bounds[0], value), of.low), min(high, max(knob.bounds[1], value), of.high)
+    names = probe.names(knob.parameter)
+    for where in knob.where:
+        if where not in names:
+            raise FitError(f"the knob {shown(knob.name)} is of {shown(where)}, which {probe.robot.name} does not have; fit again")
+    return Span(knob.name, knob.parameter, tuple(names.index(where) for where in knob.where), low, high, cut)

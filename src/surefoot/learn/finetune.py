@@ -1,0 +1,210 @@
+"""Fine-tuning: PPO from a policy that walks, in worlds around the simulator that a fit found."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from surefoot.adapt import Adaptation
+from surefoot.errors import FitError
+from surefoot.files import canonical_json, json_ready, sha256
+from surefoot.learn.around import Around, Span, around, asymmetry
+from surefoot.learn.env import WalkEnv
+from surefoot.learn.import_policy import Imported, copy_policy, import_policy
+from surefoot.learn.loop import Course, Inspect, Length, Show, learn
+from surefoot.learn.mirror import Mirror
+from surefoot.learn.network import write_chain
+from surefoot.learn.ppo import Anchor, Learner, PPOSettings
+from surefoot.learn.task import Task
+from surefoot.learn.train import COMPARED, full_config
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.robot import Robot
+
+LESSON_WORLDS = 256  # a copy learns from fewer robots than PPO does: its lessons are exact, and their cost grows with each round
+
+
+@dataclass(frozen=True)
+class FineTuneSettings:
+    """How far a policy may go, and how fast."""
+
+    spread: float = 1.5  # of the 90 % intervals: out to 2.5 standard deviations, and a little for what the fit's family leaves out
+    # Weight of the divergence from the old policy. Normalized advantages follow an action with a correlation of some 0.1, so that
+    # a weight of 0.1 lets the mean action go about one standard deviation before both are in balance.
+    anchor: float = 0.1
+    anchor_end: float = 0.02  # share of that weight which is left at the end: the gap has been learned, and drift without gain still costs
+    start_std: float = 0.2  # exploration as training left it (0.16 to 0.22 on a Go2): more makes a policy that walks stumble
+    critic_first: int = 5  # updates of the critic alone: it starts from nothing, and after 3 explains 60 % of the returns' variance
+    critic_rate: float = 1e-3  # learning rate meanwhile, as at the start of a training
+    actor_rate: float = (
+        3e-4  # learning rate of the actor's first update, as at the end of a training; it follows the divergence from then on
+    )
+    desired_kl: float = 0.01  # of one update; training's own
+    entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
+    mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
+    worlds: int = 1024
+    steps: int = 24
+    epochs: int = 4
+    minibatches: int = 4
+    hidden: tuple[int, ...] = (128, 128, 128)  # of the critic, and of the actor where a policy has to be copied
+
+    def ppo(self, mirrored: bool) -> PPOSettings:
+        """As PPO takes them."""
+        return PPOSettings(
+            worlds=self.worlds, steps=self.steps, epochs=self.epochs, minibatches=self.minibatches, learning_rate=self.critic_rate,
+            desired_kl=self.desired_kl, entropy=self.entropy, hidden=self.hidden, start_std=self.start_std, taught_std=self.start_std,
+            critic_first=self.critic_first, symmetry=mirrored,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a fine-tuning will do, known before it begins."""
+
+    imported: Imported
+    around: Around
+    asymmetry: str  # why no sample is mirrored; empty where they are
+
+    @property
+    def says(self) -> list[str]:
+        """One sentence each: how the policy becomes trainable, what is drawn, and whether samples are mirrored."""
+        if self.imported.exact:
+            start = "the policy's own network is trained on, with the same actions to begin with"
+        else:
+            start = f"a new network copies the policy before it is trained: {self.imported.reason}"
+        drawn, cut = self.around.spans, [span.name for span in self.around.spans if span.cut]
+        ranges = (
+            f"each world draws {len(drawn)} fitted number{'s' if len(drawn) > 1 else ''} anew"
+            if drawn
+            else "no number of the adaptation has an interval to draw from"
+        )
+        beside = [spread.name for spread in self.around.rest.spreads if spread.high > spread.low]
+        if beside:
+            ranges += f"; beside them {', '.join(beside)}, which the fit did not set"
+        said = [start, ranges]
+        if cut:
+            said.append(f"the log said too little about {_some(cut)}: drawn from what is plausible, not from the whole interval")
+        said.append(
+            f"no mirrored samples, the policy may become asymmetric: {self.asymmetry}"
+            if self.asymmetry
+            else "learns from mirrored samples too"
+        )
+        return said
+
+
+def plan(robot: Robot, policy: OnnxPolicy, adaptation: Adaptation, task: Task, settings: FineTuneSettings, seed: int = 0) -> Plan:
+    """Look at policy and adaptation; what cannot be used is refused."""
+    _refuse_nonsense(settings)
+    policy.check(robot)
+    found = around(adaptation, robot, settings.spread, task.randomization)
+    torch.manual_seed(seed)
+    reason = asymmetry(adaptation, found, robot) if settings.mirrored else "they are switched off"
+    return Plan(import_policy(policy, settings.hidden), found, reason)
+
+
+def finetune(
+    robot: Robot,
+    policy: OnnxPolicy,
+    adaptation: Adaptation,
+    task: Task,
+    out: Path,
+    *,
+    length: Length,
+    settings: FineTuneSettings | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    restart: bool = False,
+    show: Show | None = None,
+    say: Callable[[str], None] | None = None,
+    inspect: Inspect | None = None,
+) -> Path:
+    """Fine-tune into the folder `out`; the path of `policy.onnx`.
+
+    The same call continues what was interrupted, as in training; `restart` forgets it.
+    """
+    settings = settings or FineTuneSettings()
+    if length.reached(0, 0.0):
+        raise FitError("fine-tuning needs at least one iteration, or a time above 0 minutes")
+    planned = plan(robot, policy, adaptation, task, settings, seed)
+    imported, mirrored = planned.imported, not planned.asymmetry
+    nominal = replace(task, teacher=None)
+    task = replace(nominal, randomization=planned.around.rest)
+    ppo = settings.ppo(mirrored)
+    config = full_config(robot, task, ppo, seed) | {
+        "policy": policy.hash, "adaptation": adaptation_hash(adaptation), "finetune": dataclasses.asdict(settings),
+        "provenance": _provenance(policy, adaptation, planned),
+    }  # fmt: skip
+    for line in planned.says if say is not None else ():
+        say(line)  # type: ignore[misc]
+
+    def make_env(env_seed: int) -> WalkEnv:
+        return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.around)
+
+    def make_learner(env: WalkEnv) -> Learner:
+        mirror = Mirror(robot, env.mirror_parts()) if mirrored else None
+        old = imported.chain.module().requires_grad_(False) if imported.exact else _asked(policy)
+        return Learner(env.get_observations(), env.num_actions, ppo, mirror, imported.chain.module(), Anchor(old, settings.start_std))
+
+    def begin(env: WalkEnv, learner: Learner) -> bool:
+        if not imported.exact:
+            school = WalkEnv(robot, nominal, min(LESSON_WORLDS, settings.worlds), seed=seed, threads=threads)
+            how = copy_policy(school, learner.actor.mlp, policy, seed)
+            if say is not None:
+                say(f"copied the policy: {how}")
+        return True
+
+    def prepare(learner: Learner, iteration: int, fraction: float) -> None:
+        assert learner.anchor is not None
+        learner.anchor.mirror_loss_coeff = settings.anchor * (1 - (1 - settings.anchor_end) * min(fraction, 1.0))
+        if iteration == settings.critic_first + 1:
+            learner.set_rate(settings.actor_rate)
+
+    def write(path: Path, learner: Learner) -> None:
+        write_chain(path, robot.contract, imported.chain.trained(learner.actor.mlp), {"surefoot.training": json.dumps(config)})
+
+    if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
+        (out / "checkpoint.safetensors").unlink(missing_ok=True)
+    compared = (*COMPARED, "policy", "adaptation", "finetune")
+    course = Course(config, compared, "--restart", ppo, seed, make_env, make_learner, begin, write, prepare)
+    return learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
+
+
+def _asked(policy: OnnxPolicy) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda observations: torch.from_numpy(policy.run(observations.numpy()))
+
+
+def adaptation_hash(adaptation: Adaptation) -> str:
+    """Of what determines the worlds; not of where it came from."""
+    network = None if adaptation.network is None else adaptation.network.to_dict()
+    content = {
+        "robot": adaptation.robot_hash, "knobs": [dataclasses.asdict(knob) for knob in adaptation.knobs],
+        "settings": adaptation.settings, "network": network,
+    }  # fmt: skip
+    return sha256(canonical_json(content).encode())
+
+
+def _provenance(policy: OnnxPolicy, adaptation: Adaptation, planned: Plan) -> dict[str, Any]:
+    return {
+        "policy": {"file": Path(policy.name).name, "sha256": policy.hash, "start": "its own network" if planned.imported.exact else "a copy"},
+        "adaptation": {"family": adaptation.family, "sha256": adaptation_hash(adaptation), "provenance": json_ready(adaptation.provenance)},
+        "drawn": {span.name: _range(span) for span in planned.around.spans}, "mirrored": not planned.asymmetry,
+    }  # fmt: skip
+
+
+def _range(span: Span) -> list[float]:
+    return [span.low, span.high]
+
+
+def _refuse_nonsense(settings: FineTuneSettings) -> None:
+    for name, low, high in (("spread", 0.0, 10.0), ("anchor", 0.0, 1e3), ("anchor_end", 0.0, 1.0), ("start_std", 1e-3, 2.0)):
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            raise FitError(f"{name} is {value:g}; it must be between {low:g} and {high:g}")
+
+
+def _some(names: list[str]) -> str:
+    """A few of the names, and how many more."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
