@@ -43,9 +43,9 @@ def _bends(knots: tuple[Point, ...], unit: str) -> list[str]:
         points = [point for point in knots if point.joints == joints and point.input == kind]
         most = max(points, key=lambda point: abs(point.value))
         if any(abs(point.value) > SURE * point.half_width for point in points):
-            name = joints[0] if len(joints) == 1 else f"{joints[0]} and {len(joints) - 1} like it"
+            name = joints[0] if len(joints) == 1 else f"{joints[0]} and {len(joints) - 1} more"
             per = "rad/s" if kind == "velocity" else "rad"
-            found.append(f"At {name} it is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}.")
+            found.append(f"At {name} something is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}.")
     return found
 
 
