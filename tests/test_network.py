@@ -68,8 +68,9 @@ class TestCurves:
         zero = np.zeros((1, robot.contract.n_joints))
         np.testing.assert_allclose(family.curves(turns)(zero, zero, zero), 0.0, atol=1e-12)
 
-    def test_applied_to_worlds(self, robot) -> None:
-        family = with_curves(Static(robot, (), {"dry_friction_nm": 0.3}), seen(robot))
+    @pytest.mark.parametrize("adds", ["torque", "action"])
+    def test_applied_to_worlds(self, robot, adds) -> None:
+        family = with_curves(Static(robot, (), {"dry_friction_nm": 0.3}), seen(robot), adds)
         turns = np.zeros((2, len(family.knobs)))
         turns[1] = 1.0
         worlds = Worlds(robot, 4, threads=1)

@@ -103,7 +103,7 @@ def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) ->
 def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
     adaptation, adds = result.adaptation, adds_of(result)
     names = TORQUE_TERMS if adds == "torque" else ("action_offset_rad", *ACTION_TERMS[1:])
-    shape = (1, robot.contract.n_joints)
+    shape = (POINTS, robot.contract.n_joints)
     values = {name: np.broadcast_to(adaptation.settings[name], shape) for name in names if name in adaptation.settings}
 
     def nothing(error: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarra
     plain = terms(values, names, np.array(robot.contract.pose_rad))
 
     def linear(*inputs: np.ndarray) -> np.ndarray:
-        return np.zeros(inputs[0].shape) if plain is None else plain(*inputs) + np.zeros(inputs[0].shape)
+        return np.zeros(inputs[0].shape) if plain is None else plain(*inputs)
 
     return linear, nothing if adaptation.network is None else adaptation.network.net(robot)
 

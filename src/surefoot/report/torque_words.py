@@ -45,7 +45,9 @@ def _bends(knots: tuple[Point, ...], unit: str) -> list[str]:
         if any(abs(point.value) > SURE * point.half_width for point in points):
             name = joints[0] if len(joints) == 1 else f"{joints[0]} and {len(joints) - 1} more"
             per = "rad/s" if kind == "velocity" else "rad"
-            found.append(f"At {name} something is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}.")
+            found.append(
+                f"At {name} something is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}."
+            )
     return found
 
 
