@@ -101,6 +101,6 @@ class TestShown:
         joints = tuple(joint for joint in go2.contract.joints if "calf" in joint)
         knots = tuple(Point(joints, "position", at, value, 0.3) for at, value in ((-2.0, 4.0), (-1.5, 0.1)))
         assert torque_words((), go2, knots) == [
-            "At FL_calf_joint and 3 more something is not linear in position: the network adds up to +4.00 N·m, at -2.00 rad."
+            "At calf_joint something is not linear in position: the network adds up to +4.00 N·m, at -2.00 rad."
         ]
         assert torque_words((), go2, tuple(replace(point, value=0.2) for point in knots)) == []

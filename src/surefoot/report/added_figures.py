@@ -9,6 +9,7 @@ from surefoot.adapt.adaptation import Fitted
 from surefoot.fit.result import FitResult, Point
 from surefoot.report.charts import ADAPTED, PANEL, ROBOT, Key, Series, Shade, line_chart
 from surefoot.robot import Robot
+from surefoot.robot.legs import called
 from surefoot.sim.network import UNITS
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
 
@@ -97,7 +98,7 @@ def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) ->
     inputs[1 if kind == "position" else 2][:, joint] = x
     plain, rest = linear(*inputs)[:, joint], network(*inputs)[:, joint]
     half = _half_width(kind, where, result, x, float(robot.contract.pose_rad[joint]))
-    return Added(_label(where, result), kind, x, plain + rest, plain, half, (low, high))
+    return Added(called(where, robot), kind, x, plain + rest, plain, half, (low, high))
 
 
 def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
@@ -138,10 +139,3 @@ def _half_width(kind: str, where: tuple[str, ...], result: FitResult, x: np.ndar
 
 def _between(knots: list[Point], x: np.ndarray) -> np.ndarray:
     return np.interp(x, [point.at for point in knots], [point.half_width for point in knots])
-
-
-def _label(where: tuple[str, ...], result: FitResult) -> str:
-    for knob in result.adaptation.knobs:
-        if knob.where == where and "[" in knob.name:
-            return knob.name.partition("[")[2].removesuffix("]")
-    return where[0] if len(where) == 1 else f"{where[0]} and {len(where) - 1} more"

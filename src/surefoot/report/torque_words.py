@@ -6,6 +6,7 @@ from surefoot.adapt.adaptation import Fitted
 from surefoot.fit.result import Point
 from surefoot.report.charts import number
 from surefoot.robot import Robot
+from surefoot.robot.legs import called
 
 SURE = 2.0  # half-widths of its interval that a term must be away from zero
 DELTA = {
@@ -33,17 +34,17 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ..
         if said:
             name = next(iter(terms.values())).name.partition("[")[2].rstrip("]") or "all joints"
             found.append(f"At {name} it looks like {', and '.join(said)}.")
-    return found + _bends(knots, "rad" if any(knob.parameter in DELTA for knob in knobs) else "N·m")
+    return found + _bends(knots, robot, "rad" if any(knob.parameter in DELTA for knob in knobs) else "N·m")
 
 
-def _bends(knots: tuple[Point, ...], unit: str) -> list[str]:
+def _bends(knots: tuple[Point, ...], robot: Robot, unit: str) -> list[str]:
     """Where a network departs from the straight lines."""
     found = []
     for joints, kind in dict.fromkeys((point.joints, point.input) for point in knots):
         points = [point for point in knots if point.joints == joints and point.input == kind]
         most = max(points, key=lambda point: abs(point.value))
         if any(abs(point.value) > SURE * point.half_width for point in points):
-            name = joints[0] if len(joints) == 1 else f"{joints[0]} and {len(joints) - 1} more"
+            name = called(joints, robot)
             per = "rad/s" if kind == "velocity" else "rad"
             found.append(
                 f"At {name} something is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}."

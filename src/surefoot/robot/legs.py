@@ -31,6 +31,14 @@ def joint_types(robot: Robot) -> dict[str, tuple[int, ...]]:
     return found
 
 
+def called(joints: tuple[str, ...], robot: Robot) -> str:
+    """What joints are called together: their part in a leg, or the first of them and how many more."""
+    for label, places in joint_types(robot).items():
+        if {robot.contract.joints[k] for k in places} == set(joints):
+            return label
+    return joints[0] if len(joints) == 1 else f"{joints[0]} and {len(joints) - 1} more"
+
+
 def _chain(model: mujoco.MjModel, body: int, places: dict[int, int]) -> list[int]:
     """Policy joints from the base to a body, the base's first."""
     found: list[int] = []
