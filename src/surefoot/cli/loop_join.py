@@ -49,6 +49,8 @@ def _metadata(paths: Sequence[Path], logs: Sequence[RobotLog]) -> dict[str, Any]
     said = {key: value for key, value in logs[0].metadata.items() if all(log.metadata.get(key) == value for log in logs)}
     fallen = [log.metadata.get("fallen_episodes") for log in logs]
     if all(isinstance(count, int) for count in fallen):
-        said["fallen_episodes"] = sum(fallen)  # type: ignore[arg-type]
-    sources = [{"file": path.name, "episodes": log.n_episodes, "source": log.metadata.get("source")} for path, log in zip(paths, logs, strict=True)]
+        said["fallen_episodes"] = sum(fallen)
+    sources = [
+        {"file": path.name, "episodes": log.n_episodes, "source": log.metadata.get("source")} for path, log in zip(paths, logs, strict=True)
+    ]
     return {**said, "source": {"kind": "several logs", "logs": sources}}

@@ -37,7 +37,7 @@ def file_hash(path: Path) -> str:
 
 def key_of(name: str, words: tuple[str, ...], contents: Mapping[str, str], out: Path, versions: Mapping[str, str]) -> str:
     """Hash of a step: its words, with the hash of its content for what names an input, wherever that lies."""
-    said = [contents.get(word, word.replace(str(out), "")) for word in words]
+    said = [contents.get(word, f"/{word.removeprefix(f'{out}/')}" if word.startswith(f"{out}/") else word) for word in words]
     return sha256(canonical_json([name, said, sorted(contents.values()), dict(versions)]).encode())
 
 

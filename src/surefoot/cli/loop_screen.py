@@ -30,7 +30,7 @@ class LoopScreen:
     def __init__(self, steps: list[str]):
         # Bound to the stream of now: while a verb runs, `sys.stdout` is the file that it prints into.
         self._console = Console(file=sys.stdout, highlight=False)
-        self._steps: dict[str, tuple[State, str, float]] = {name: ("waiting", "", 0.0) for name in steps}
+        self._steps: dict[str, tuple[State, str, float]] = dict.fromkeys(steps, ("waiting", "", 0.0))
         self._began = self._printed = time.monotonic()
         self._live: Live | None = None
         if self._console.is_terminal:

@@ -39,6 +39,7 @@ VERBS = {
     "doctor": Verb("surefoot.cli.doctor", "doctor", "find what is wrong with a log, why it matters and how to fix it"),
     "gap": Verb("surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why"),
     "fit": Verb("surefoot.cli.fit", "fit", "find the parameters with which the simulator moves as the robot did, with intervals"),
+    "loop": Verb("surefoot.cli.loop", "loop", "do the whole loop on your logs: doctor, gap, fit, fine-tune, verdict, one report"),
     "adapt show": Verb("surefoot.cli.adapt", "show", "print what a fit changed: was, is, interval, flag"),
     "adapt export": Verb("surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, NumPy, ONNX, mjlab, Isaac Lab or training"),
 }

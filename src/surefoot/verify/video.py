@@ -9,7 +9,7 @@ import itertools
 import math
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,10 +96,10 @@ def check_video(path: Path, robot: Robot, seconds: float, width: int, height: in
         _ffmpeg()
 
 
-def schedule(robot: Robot, seconds: float) -> np.ndarray:
+def schedule(robot: Robot, seconds: float, parts: Sequence[tuple[str, float]] = SCHEDULE) -> np.ndarray:
     """Commands (ticks, 3) that show standing and full speed along each axis of the command range, over and over in a long video."""
     known = {"stand": (0.0, 0.0, 0.0), **directions_of(robot)}
-    pieces = [(known[name], share) for name, share in SCHEDULE if name in known]
+    pieces = [(known[name], share) for name, share in parts if name in known]
     ends = np.cumsum([share for _, share in pieces])
     ticks = max(1, round(seconds * robot.contract.control_hz))
     through = np.arange(ticks) * max(1, round(seconds / CYCLE_S)) % ticks / ticks
@@ -298,9 +298,14 @@ def film(
                 if drawing is not None:
                     drawing(k + 1, len(walked.time_s))
 
-        encode = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
-        write_whole(path, lambda temporary: encode(temporary, frames(), walked.fps, (width, height), comment))
+        write_video(path, frames(), walked.fps, (width, height), comment)
     return walked
+
+
+def write_video(path: Path, frames: Iterable[np.ndarray], fps: float, size: tuple[int, int], comment: str = "") -> None:
+    """Write frames (height, width, 3) of an even `size`, width first, whole or not at all, as the suffix says."""
+    encode = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
+    write_whole(path, lambda temporary: encode(temporary, frames, fps, size, comment))
 
 
 def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float, size: tuple[int, int], comment: str) -> None:

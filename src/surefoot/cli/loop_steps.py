@@ -1,0 +1,292 @@
+"""The steps of a loop: which verb each one is, with which words, what it leaves, and what that says in one sentence.
+
+A step is made when its turn comes, since it may depend on what the one before it found. It is judged by the files that it
+left, so that one that is skipped says the same as one that ran.
+"""
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.adapt import ADAPTATION
+from surefoot.cli.inputs import TOO_SHORT
+from surefoot.cli.loop_join import join_logs
+from surefoot.cli.loop_run import file_hash
+from surefoot.errors import SurefootError
+from surefoot.files import json_ready, write_text
+from surefoot.logs import read_log, write_log
+
+NO_GO, NO_GAP, UNUSABLE = 3, 4, 2  # exit codes; verdict and doctor have the same ones
+LOG, JOINED, TUNED = "log.parquet", "join", "finetune"
+VIDEO, WALKS = "before_after.mp4", "walks.json"
+# A verdict that takes a minute on two cores instead of three: fewer episodes, so that a gain has to be a little larger to count.
+VERDICT = {"episodes": 20, "straight_episodes": 6, "candidates": 8, "candidate_episodes": 4}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a loop was asked for, resolved."""
+
+    out: Path
+    logs: tuple[Path, ...]
+    robot: str
+    policy: str
+    twin: str | None
+    rollouts: int
+    seconds: float
+    minutes: float
+    seed: int
+    threads: int
+    contents: dict[str, str]  # hash of what a word names: a log, the robot, the policy, the virtual robot
+
+    @property
+    def log(self) -> Path:
+        """The one log that all steps read."""
+        if len(self.logs) == 1:
+            return self.logs[0]
+        return self.out / (JOINED if self.logs else "record") / LOG
+
+    def folder(self, step: str) -> Path:
+        """Where a step writes."""
+        return self.out / step
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a step came to; `ends` is the exit code with which the loop is over."""
+
+    says: str
+    ends: int | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: a verb with its words, or a function of our own."""
+
+    name: str
+    words: tuple[str, ...]  # verb and arguments
+    inputs: tuple[Path, ...]  # files of earlier steps that decide the result
+    files: tuple[str, ...]  # what it leaves
+    result: Callable[[], Result]
+    own: Callable[[], None] | None = None  # instead of the verb
+    after: Callable[[str], None] = lambda printed: None  # with what the verb printed
+    threads: int = 0  # changes no result
+
+    @property
+    def line(self) -> tuple[str, ...]:
+        """Verb and arguments as they are run."""
+        return self.words + (("--threads", str(self.threads)) if self.threads else ())
+
+    @property
+    def command(self) -> str:
+        """A line that does the same alone; empty where there is none."""
+        return shlex.join(["surefoot", *self.line]) if self.own is None else ""
+
+    def contents(self, plan: Plan) -> dict[str, str]:
+        """Hashes of all that goes in, by the word that names it."""
+        return plan.contents | {str(path): file_hash(path) for path in self.inputs}
+
+
+def names_of(plan: Plan) -> list[str]:
+    """The steps in their order."""
+    first = [] if len(plan.logs) == 1 else [JOINED] if plan.logs else ["record"]
+    return [*first, "doctor", "gap", "fit", TUNED, "verdict", "video"]
+
+
+def make_step(name: str, plan: Plan) -> Step:
+    """A step whose turn has come."""
+    makers = {
+        "record": _record, JOINED: _join, "doctor": _doctor, "gap": _gap, "fit": _fit, TUNED: _finetune, "verdict": _verdict, "video": _video,
+    }  # fmt: skip
+    return makers[name](plan)
+
+
+def read_figures(path: Path) -> dict[str, Any]:
+    """A JSON file that a step wrote."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict):
+        raise SurefootError(f"{path} cannot be read; the same command with --restart begins anew")
+    return content
+
+
+def _record(plan: Plan) -> Step:
+    assert plan.twin is not None
+    words = (
+        "record", "--twin", plan.twin, "--policy", plan.policy, "--rollouts", str(plan.rollouts), "--seconds", f"{plan.seconds:g}",
+        "--out", str(plan.log), "--seed", str(plan.seed),
+    )  # fmt: skip
+    return Step(
+        "record", words, (), (LOG,), lambda: Result(f"{_amount(plan.log)} from the virtual robot {plan.twin}"), threads=plan.threads
+    )
+
+
+def _join(plan: Plan) -> Step:
+    def join() -> None:
+        write_log(join_logs(plan.logs), plan.log)
+
+    return Step(JOINED, tuple(map(str, plan.logs)), (), (LOG,), lambda: Result(f"{_amount(plan.log)} from {len(plan.logs)} logs"), join)
+
+
+def _amount(path: Path) -> str:
+    log = read_log(path)
+    return f"{log.n_episodes} episodes, {log.seconds:.0f} s"
+
+
+def _doctor(plan: Plan) -> Step:
+    place = plan.folder("doctor")
+    words = (
+        "doctor", str(plan.log), "--robot", plan.robot, "--policy", plan.policy, "--json", "--html", str(place / "doctor.html"),
+    )  # fmt: skip
+
+    def keep(printed: str) -> None:
+        found, _ = json.JSONDecoder().raw_decode(printed[max(printed.find("{"), 0) :])
+        write_text(place / "doctor.json", json.dumps(json_ready(found), indent=1, allow_nan=False) + "\n")
+
+    def result() -> Result:
+        found = read_figures(place / "doctor.json")
+        amount = f"{found['usable_s'] / 60:.1f} of {found['needed_s'] / 60:.1f} minutes that a fit needs"
+        told = [one for one in found["findings"] if one["severity"] != "note"]
+        if found["exit_code"] == 2:
+            worst = next(one for one in told if one["severity"] == "error")
+            return Result(f"not usable: {worst['title']}; {worst['fix']}", UNUSABLE)
+        if told:
+            more = f", and {len(told) - 1} more" if len(told) > 1 else ""
+            beside = "" if told[0]["code"] == TOO_SHORT else f", {amount}"  # which that finding says itself
+            return Result(f"usable with care{beside}: {told[0]['title']}{more}")
+        return Result(f"usable, {amount}")
+
+    return Step("doctor", words, _own_log(plan), ("doctor.json", "doctor.html"), result, after=keep)
+
+
+def _own_log(plan: Plan) -> tuple[Path, ...]:
+    """The log, where an earlier step wrote it."""
+    return () if len(plan.logs) == 1 else (plan.log,)
+
+
+def _gap(plan: Plan) -> Step:
+    place = plan.folder("gap")
+    words = ("gap", str(plan.log), "--robot", plan.robot, "--policy", plan.policy, "--out", str(place), "--seed", str(plan.seed))
+
+    def result() -> Result:
+        found = read_figures(place / "gap.json")
+        gap, diagnosis = found["gap"], found["diagnosis"]
+        size = f"{gap['total']:.3f}, {gap['total'] / gap['floor']:.0f} × its floor" if gap["floor"] else f"{gap['total']:.3f}"
+        if not gap["measurable"]:
+            return Result(f"no measurable gap: {size}; up to {gap['limit']:.3f} is chance", NO_GAP)
+        if not diagnosis or not diagnosis["causes"]:
+            return Result(size)
+        cause, sure = diagnosis["causes"][0], diagnosis["sure"]
+        looks = f"looks like {cause['name']} (closes {cause['explains']:.0%})"
+        return Result(f"{size}; {looks if sure != 'unsure' else 'nothing that was tried explains most of it'}")
+
+    return Step("gap", words, _own_log(plan), ("gap.json", "gap.html"), result, threads=plan.threads)
+
+
+def _fit(plan: Plan) -> Step:
+    place = plan.folder("fit")
+    words = ("fit", str(plan.log), "--robot", plan.robot, "--policy", plan.policy, "--out", str(place), "--seed", str(plan.seed))
+    free = blamed(read_figures(plan.folder("gap") / "gap.json"))
+    searched = ("--free", *free) if free else ()
+
+    def result() -> Result:
+        found = read_figures(place / "fit.json")
+        gaps = found["gaps"]
+        before, after, held_before, held = (gaps[name] for name in ("before", "after", "held_out_before", "held_out_after"))
+        beside = f"floor {after['floor']:.3f}" + (f"; held out {held['total']:.3f}" if held else "")
+        says = f"gap {before['total']:.3f} → {after['total']:.3f} ({beside}), {len(found['knobs'])} parameters"
+        worse = after["measurable"] and after["total"] >= before["total"]
+        if worse or (held and held_before and held["measurable"] and held["total"] >= held_before["total"]):
+            return Result(f"{says}: no nearer to the robot; keep simulator and policy as they are", NO_GO)
+        return Result(says)
+
+    files = (ADAPTATION, "simulator.yaml", "fit.json", "fit.html")
+    return Step("fit", (*words, *searched), _own_log(plan), files, result, threads=plan.threads)
+
+
+def blamed(figures: dict[str, Any]) -> tuple[str, ...]:
+    """What the gap's best cause asks a fit to search beside the usual: as its next command says, and the floor where that is to blame."""
+    diagnosis = figures["diagnosis"]
+    if not diagnosis or not diagnosis["causes"] or diagnosis["sure"] == "unsure":
+        return ()
+    if diagnosis["causes"][0]["kind"] == "world":
+        return ("floor_friction",)
+    words = shlex.split(diagnosis["next_command"])
+    return tuple(words[words.index("--free") + 1 :]) if "--free" in words else ()
+
+
+def _finetune(plan: Plan) -> Step:
+    place = plan.folder(TUNED)
+    words = (
+        "finetune", plan.policy, "--adaptation", str(plan.folder("fit")), "--robot", plan.robot, "--out", str(place),
+        "--minutes", f"{plan.minutes:g}", "--seed", str(plan.seed),
+    )  # fmt: skip
+
+    def result() -> Result:
+        found = read_figures(place / "eval.json")
+        drifts, errors = zip(*(_walking(found[side]) for side in ("before", "after")), strict=True)
+        return Result(f"drift {_arrow(drifts, 2)} m, velocity error {_arrow(errors, 3)} m/s in the fitted simulator")
+
+    return Step(TUNED, words, (plan.folder("fit") / ADAPTATION,), ("policy.onnx", "eval.json"), result, threads=plan.threads)
+
+
+def _walking(evaluation: dict[str, Any]) -> tuple[float, float]:
+    """Mean drift of straight walks, m, and velocity error, m/s; NaN where all fell."""
+    straight = [one["lateral_abs_m"] for one in evaluation["directions"].values() if any(one["command"][:2])]
+    known = [value for value in straight if value is not None]
+    error = evaluation["walk"]["velocity_error_m_s"]
+    return sum(known) / len(known) if known else math.nan, math.nan if error is None else error
+
+
+def _arrow(values: tuple[float, ...], digits: int) -> str:
+    return " → ".join("(fell)" if math.isnan(value) else f"{value:.{digits}f}" for value in values)
+
+
+def _verdict(plan: Plan) -> Step:
+    place, tuned = plan.folder("verdict"), plan.folder(TUNED) / "policy.onnx"
+    words = (
+        "verdict", "--before", plan.policy, "--after", str(tuned), "--adaptation", str(plan.folder("fit")), "--robot", plan.robot,
+        *(("--twin", plan.twin) if plan.twin else ()), "--out", str(place),
+        *(word for name, value in VERDICT.items() for word in (f"--{name.replace('_', '-')}", str(value))), "--seed", str(plan.seed),
+    )  # fmt: skip
+
+    def result() -> Result:
+        found = read_figures(place / "verdict.json")
+        if found["verdict"] == "GO":
+            return Result(f"GO: {found['gains'][0]}" if found["gains"] else "GO")
+        reasons = [f"{one['simulator']}: {_short(one['says'])}" for one in found["reasons"]]
+        more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        return Result(f"NO-GO, {reasons[0]}{more}", NO_GO)
+
+    return Step("verdict", words, (plan.folder("fit") / ADAPTATION, tuned), ("verdict.json", "verdict.html"), result, threads=plan.threads)
+
+
+def _short(reason: str) -> str:
+    """A reason without its figures in brackets and what follows a colon; the verdict's page has them."""
+    return re.sub(r" \([^)]*\)", "", reason).split(": ")[0]
+
+
+def _video(plan: Plan) -> Step:
+    place, tuned, fitted = plan.folder("video"), plan.folder(TUNED) / "policy.onnx", plan.folder("fit") / "simulator.yaml"
+    where = plan.twin or str(fitted)
+
+    def film() -> None:
+        from surefoot.cli.loop_video import film_both
+
+        film_both(place, where, plan.policy, str(tuned), plan.seed)
+
+    def result() -> Result:
+        found = read_figures(place / WALKS)
+        falls = [found[side]["falls"] for side in ("before", "after")]
+        fell = f"; falls {falls[0]} → {falls[1]}" if any(falls) else ""
+        return Result(f"{found['says']}{fell}")
+
+    words = (where, plan.policy, str(tuned))
+    return Step("video", words, (tuned, *(() if plan.twin else (fitted,))), (WALKS,), result, film)
