@@ -26,7 +26,7 @@ from results import RESULTS, commit, write_results
 from surefoot.adapt import Static
 from surefoot.fit.cma import CmaSearch, CmaSettings
 from surefoot.fit.family import STATIC, Family, FitSettings
-from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, TYPE, climb
+from surefoot.fit.ladder import NETWORK, RUNGS, TYPE, climb
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, split
@@ -142,7 +142,7 @@ def choice(name: str, twin: Twin, wanted: str, seed: int) -> dict[str, Any]:
     """Which family is chosen, with a small log."""
     robot = twin.robot
     log = record(twin, POLICY, rollouts=16, seconds=SECONDS, seed=800 + seed)
-    result, _ = fit(log, robot, FitSettings(tie="type", seed=seed), (STATIC, TYPE, JOINT))
+    result, _ = fit(log, robot, FitSettings(tie="type", seed=seed))
     chosen = "nothing" if not result.steps else result.adaptation.family
     print(f"{name}: {chosen}, wanted {wanted}", flush=True)
     return {
@@ -332,7 +332,7 @@ def main() -> None:
     options = parser.parse_args()
     path = RESULTS / "missing_physics.json"
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    kept.pop("provenance", None)
+    kept = {piece: kept[piece] for piece in jobs if piece in kept}
     for piece in options.pieces:
         for name, job in jobs[piece].items():
             if name in kept.setdefault(piece, {}):

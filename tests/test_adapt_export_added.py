@@ -23,6 +23,7 @@ from surefoot.adapt.adaptation import Adaptation, write_adaptation
 from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, patched_mjcf, randomization_table, write_onnx
 from surefoot.errors import FitError
 from surefoot.robot import Robot, load_robot
+from surefoot.robot.legs import usual_pose
 from surefoot.sim import Worlds
 from surefoot.sim.network import Group, Network
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
@@ -69,7 +70,7 @@ def states(robot: Robot, *shape: int) -> np.ndarray:
 def said_by_worlds(robot: Robot, adaptation: Adaptation, adds: Adds, inputs: np.ndarray) -> np.ndarray:
     names = TORQUE_TERMS if adds == "torque" else ("action_offset_rad", *ACTION_TERMS[1:])
     values = {name: np.broadcast_to(value, inputs.shape[1:]) for name, value in adaptation.settings.items()}
-    plain = terms(values, names, np.array(robot.contract.pose_rad))
+    plain = terms(values, names, usual_pose(robot))
     total = np.zeros(inputs.shape[1:]) if plain is None else plain(*inputs)
     return total if adaptation.network is None or adaptation.network.adds != adds else total + adaptation.network.net(robot)(*inputs)
 

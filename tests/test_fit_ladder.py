@@ -8,11 +8,12 @@ import pytest
 
 from surefoot.adapt import Fitted
 from surefoot.errors import FitError
-from surefoot.fit.family import FitSettings, make_family
+from surefoot.fit.family import Family, FitSettings, make_family
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, STATIC, TYPE, Rung, choose, climb
-from surefoot.fit.result import Step
+from surefoot.fit.result import Step, Traces
+from surefoot.fit.run import MatchesByFalling
 from surefoot.report.torque_words import torque_words
-from surefoot.robot.legs import joint_types
+from surefoot.robot.legs import joint_types, usual_pose
 from surefoot.sim import Worlds
 
 
@@ -38,10 +39,11 @@ class Found:
     correlation: np.ndarray | None = None
     before: SimpleNamespace | None = None
     held_before: SimpleNamespace | None = None
+    traces: tuple | None = None
 
 
 def found(total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1) -> Found:
-    gap = SimpleNamespace(total=total, total_floor=floor, total_limit=limit, measurable=total > limit)
+    gap = SimpleNamespace(total=total, total_floor=floor, total_limit=limit, measurable=total > limit, robot_floor=0.010)
     step = Step(1, total, 10, 100.0, 5.0, ())
     return Found(SimpleNamespace(gap=gap), SimpleNamespace(gap=replace_total(gap)), Adapted(knobs, {}), (step,) * steps)
 
@@ -82,15 +84,46 @@ class TestChoice:
         result = climb(FitSettings(), lambda *_: found(0.2, steps=0))
         assert [one.family for one in result.tried] == ["static"]
 
-    def test_a_family_that_fails_is_given_up_and_named(self) -> None:
+    @pytest.mark.parametrize("falls", [STATIC, TYPE])
+    def test_a_family_that_falls_is_given_up_and_named(self, falls) -> None:
         def fit(settings: FitSettings, start: dict, base: dict) -> Found:
-            if settings.family == TYPE:
-                raise FitError("it falls")
-            return found(0.1)
+            if settings.family == falls:
+                raise MatchesByFalling("it falls")
+            return found(0.011 if settings.family == JOINT else 0.1)
 
         result = climb(FitSettings(), fit)
+        assert [one.family for one in result.tried] == [family.name for family in (STATIC, TYPE, JOINT) if family != falls]
+        assert result.remarks == (f"{falls.name} was given up: it falls",)
+
+    def test_all_that_fall_and_other_refusals_are_raised(self) -> None:
+        def falling(*_: object) -> Found:
+            raise MatchesByFalling("it falls")
+
+        def refused(*_: object) -> Found:
+            raise FitError("other settings")
+
+        with pytest.raises(FitError, match="it falls"):
+            climb(FitSettings(), falling)
+        with pytest.raises(FitError, match="other settings"):
+            climb(FitSettings(), lambda settings, *rest: found(0.1) if settings.family == STATIC else refused())
+
+    def test_without_held_out_episodes_nothing_richer_is_tried(self) -> None:
+        result = climb(FitSettings(), lambda *_: replace(found(0.1), held_after=None, after=found(0.1).held_after))
         assert [one.family for one in result.tried] == ["static"]
-        assert result.remarks == ("residual by type was given up: it falls",)
+        assert "nothing was held back" in result.remarks[0]
+
+    def test_a_floor_that_noise_raised_does_not_end_it(self) -> None:
+        gaps = {STATIC: found(0.019, floor=0.018, limit=0.02), TYPE: found(0.011)}
+        result = climb(FitSettings(), lambda settings, *_: gaps[settings.family])
+        assert [(one.family, one.chosen) for one in result.tried] == [("static", False), ("residual by type", True)]
+
+    def test_on_a_stand_the_traces_decide(self) -> None:
+        def rung(family: Family, off_rad: float) -> Rung:
+            return Rung(family, replace(found(0.0, 0.0, 0.0), traces=(Traces(0.1, 0.0), Traces(0.1, off_rad))))
+
+        assert choose([rung(STATIC, 0.050), rung(TYPE, 0.049)]).family == STATIC
+        assert choose([rung(STATIC, 0.050), rung(TYPE, 0.040)]).family == TYPE
+        assert not rung(STATIC, 0.0).closed
 
     def test_each_begins_where_the_one_before_ended(self) -> None:
         begun = []
@@ -127,7 +160,6 @@ class TestChoice:
         assert not any(bases.values())
         assert [knob.name for knob in result.adaptation.knobs] == ["dry", f"pull {3 if shared else 2}"]  # the terms come along
         assert result.correlation.shape == (2, 2)
-        assert len(result.steps[0].values) == 1
 
     def test_before_is_the_robot_as_it_was(self) -> None:
         results = [replace(found(gap), before=SimpleNamespace(gap=gap)) for gap in (0.1, 0.011)]
@@ -142,7 +174,7 @@ class TestTorque:
 
     def test_terms_are_a_spring(self, robot) -> None:
         """A constant and a slope over position move the robot as MuJoCo's own spring does."""
-        pose, stiffness, rest = np.array(robot.contract.pose_rad), 8.0, 0.3
+        pose, stiffness, rest = usual_pose(robot), 8.0, 0.3
         worlds = Worlds(robot, 2, threads=1)
         worlds.set("spring_stiffness_nm_per_rad", stiffness, ids=np.array([0]))
         worlds.set("spring_rest_rad", pose + rest, ids=np.array([0]))
@@ -152,7 +184,7 @@ class TestTorque:
         for _ in range(10):
             worlds.step(np.zeros((2, robot.contract.n_joints)))
         own, added = worlds.sensors.joint_position_rad
-        assert np.abs(own - pose).max() > 0.01  # it pulls
+        assert np.abs(own - np.array(robot.contract.pose_rad)).max() > 0.01  # it pulls
         np.testing.assert_allclose(added, own, atol=2e-3)  # implicit in the one, explicit in the other
 
     def test_every_term_acts_and_zero_does_not(self, robot) -> None:

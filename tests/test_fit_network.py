@@ -16,7 +16,7 @@ from surefoot.logs import record
 from surefoot.report.added_figures import added, support
 from surefoot.report.fit_page import fit_page
 from surefoot.report.torque_words import torque_words
-from surefoot.robot.legs import joint_types
+from surefoot.robot.legs import joint_types, usual_pose
 from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin
 
@@ -83,7 +83,7 @@ class TestShown:
         result = spring(robot)
         (over, velocity), *rest = added(result, robot)
         assert not rest
-        pose = robot.contract.pose_rad[robot.contract.joints.index(result.adaptation.knobs[0].where[0])]
+        pose = usual_pose(robot)[robot.contract.joints.index(result.adaptation.knobs[0].where[0])]
         np.testing.assert_allclose(over.total, -3.0 - 12.0 * (over.x - pose), atol=1e-9)
         np.testing.assert_allclose(over.half_width, 0.8 * np.hypot(1.0, over.x - pose), atol=1e-9)
         np.testing.assert_allclose(velocity.total, -3.0, atol=1e-9)

@@ -109,14 +109,14 @@ class TestDistill:
             np.testing.assert_array_equal(a, c)
             np.testing.assert_array_equal(b, d)
 
-    def test_bounded_whatever_is_asked(self) -> None:
+    def test_bounded_whatever_is_asked(self, go2) -> None:
         inputs = np.random.default_rng(0).normal(0, 1, (500, 3))
         layers, _ = distill(lambda x: 100.0 * x[:, 1], inputs, 5.0)
-        group = Group(("a",), layers, 5.0)
-        hidden = inputs
-        for weight, bias in group.layers:
-            hidden = np.tanh(hidden @ weight.T + bias)
-        assert np.abs(5.0 * hidden).max() <= 5.0
+        joint = go2.contract.joints[3]
+        net = Network("torque", (Group((joint,), layers, 5.0),)).net(go2)
+        torque = net(*(np.repeat(column[:, None], 12, axis=1) for column in inputs.T))
+        assert 4.0 < np.abs(torque[:, 3]).max() <= 5.0
+        assert not np.delete(torque, 3, axis=1).any()
 
 
 class TestFiles:
@@ -152,6 +152,11 @@ class TestFiles:
             (lambda d: d["groups"][0]["layers"].pop(), "outputs"),
             (lambda d: d["groups"].append(d["groups"][0]), "twice"),
             (lambda d: d.update(groups=[]), "no groups"),
+            (lambda d: d.update(adds=["torque"]), "adds"),
+            (lambda d: d["groups"][0]["layers"][0]["bias"].__setitem__(0, 10**400), "layer 0"),
+            (lambda d: d["groups"][0]["layers"][0]["bias"].__setitem__(0, 1e300), "layer 0"),
+            (lambda d: d["groups"][0]["layers"][0]["bias"].__setitem__(0, True), "layer 0"),
+            (lambda d: d["groups"][0]["layers"][1]["weight"].__setitem__(0, [1.0]), "layer 1"),
             (lambda d: d["groups"][0].update(layers="many"), "layers"),
         ],
     )

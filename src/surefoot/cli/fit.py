@@ -31,6 +31,7 @@ from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.logs import read_log
 from surefoot.logs.doctor import Diagnosis
 from surefoot.logs.doctor import diagnose as check
+from surefoot.report.added_figures import adds_of
 from surefoot.report.fit_page import fit_page, verdict
 from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
@@ -113,7 +114,8 @@ def fit(
         free=(*(STAND if replay else WALKING), *free), fix=_fixed(fix), tie=tie, priors=priors, search=search, cost=cost, held_out=held_out,
         seed=seed, most_evaluations=most_evaluations,
     )  # fmt: skip
-    make_family(described, settings)  # what is wrong with it is said before any work
+    rungs = _rungs(family, per_joint, replay)
+    make_family(described, replace(settings, family=rungs[0]))  # what is wrong with it is said before any work
     _refuse_idle(settings, family, per_joint, replay, rehearse, free, torque_noise_nm)
     if rehearse:
         planned = Planned(rollouts, seconds, torque_noise_nm, settle_s, threads, restart)
@@ -139,20 +141,26 @@ def fit(
         if not replay:  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
             schedule = schedule_of(content, described, checked.usable, settle_s)
 
+        for rung in {
+            *rungs,
+            *(replace(rung, per_joint=True) for rung in rungs if rung.curved),
+        }:  # other settings are refused before any work
+            Journal(out / JOURNAL / rung.name.replace(" ", "-"), identity, restart=restart)
+
         def fit_one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
-            journal = Journal(out / JOURNAL / asked.family.name.replace(" ", "-"), identity, restart=restart)
+            journal = Journal(out / JOURNAL / asked.family.name.replace(" ", "-"), identity)
             show = screen.named(asked.family.name)
             return Fit(
                 content, schedule, described, driver.make, asked, journal, threads=threads, progress=show, start=start, base=base
             ).run()
 
-        result = climb(settings, fit_one, _rungs(family, per_joint, replay))
+        result = climb(settings, fit_one, rungs)
     warnings = [finding.title for finding in checked.findings if finding.severity != "note" or finding.code in ("fall", "near-fall")]
     result = replace(result, remarks=(*(f"the doctor says: {title}" for title in warnings), *result.remarks))
     facts |= {"seed": seed, "settle_s": settle_s, "held_out": held_out}
     result = replace(result, adaptation=replace(result.adaptation, provenance=facts))
     _write(out, result, described, robot, facts, log)
-    for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described, result.knots)):
+    for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described, result.knots, adds_of(result))):
         say(console, line)
     say(console, f"wrote {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}")
     if not replay:

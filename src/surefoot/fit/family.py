@@ -70,7 +70,8 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
     priors = read_priors(settings.priors)
     made = make_knobs(robot, settings.free, settings.tie, priors)
     if settings.family.adds is not None and not settings.family.curved:
-        named = tuple(name for name in MISSING[settings.family.adds] if name not in settings.free)
+        free = {name.partition("[")[0] for name in settings.free}
+        named = tuple(name for name in MISSING[settings.family.adds] if name not in free)
         made += make_knobs(robot, named, "none" if settings.family.per_joint else "type", priors)
     found = []
     for knob in made:
@@ -80,6 +81,6 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
             knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)))
         if held is None or (isinstance(held, dict) and knob.entries):
             found.append(knob)
-    if not found:
+    if not found and not settings.family.curved:
         raise FitError("everything is fixed; leave at least one parameter free")
     return Static(robot, tuple(found), dict(settings.fix))

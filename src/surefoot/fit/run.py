@@ -97,6 +97,10 @@ def split(schedule: Schedule, share: float, seed: int) -> tuple[Schedule, Schedu
     return schedule.pick(np.flatnonzero(~held)), schedule.pick(np.flatnonzero(held))
 
 
+class MatchesByFalling(FitError):
+    """The best that a family found falls where the robot did not; a richer one may do better."""
+
+
 class Fit:
     """One fit; `run` does it all."""
 
@@ -110,7 +114,8 @@ class Fit:
         self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
         self.family = make_family(robot, settings)
         self._own = Static(robot, (), self.family.fixed)  # as it was before the fit
-        self.family = replace(self.family, fixed={**self.family.fixed, **(base or {})})
+        self._base = dict(base or {})
+        self.family = replace(self.family, fixed={**self.family.fixed, **self._base})
         if settings.family.adds is not None and settings.family.curved:
             seen = robot_side(log, self.fitted, robot, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
             self._seen: dict[str, np.ndarray] = {name: seen[:, k] for k, name in enumerate(INPUTS)}
@@ -141,7 +146,7 @@ class Fit:
         after = self._measure(found, "measuring what is left")
         held_after = self._measure_held(found)
         if after.gap.fallen > MOSTLY_FALLING:
-            raise FitError(
+            raise MatchesByFalling(
                 f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it matches by falling, and is refused; "
                 "free fewer parameters, or tighten their bounds with --priors"
             )
@@ -165,6 +170,8 @@ class Fit:
         if self.problem.aligned or self.settings.cost != "wasserstein":
             self._start_gap = float(answer.cost[0])
         silent = (answer.residuals[1:] == answer.residuals[0]).all(axis=1)
+        # A simulator that lacks what a curve is for may not even come where the robot was: knots stay.
+        silent &= [not isinstance(knob, Knot) for knob in self.family.knobs]
         if silent.all():
             raise FitError("no parameter that is free changes what the robot does in the simulator; free others")
         dropped = tuple(knob for knob, quiet in zip(self.family.knobs, silent, strict=True) if quiet)
@@ -250,7 +257,7 @@ class Fit:
     def _answer(self, ask: Ask, pieces: np.ndarray | None) -> Answer:
         """From the journal where it is known, else from the simulator."""
         question = b"".join(
-            (ask.candidates.tobytes(), repr((ask.seed, ask.influence)).encode(), b"" if pieces is None else pieces.tobytes())
+            (ask.candidates.tobytes(), repr((ask.seed, ask.influence, self._base)).encode(), b"" if pieces is None else pieces.tobytes())
         )
         known = None if self._journal is None else self._journal.recall(question)
         if known is not None:
@@ -332,9 +339,8 @@ class Fit:
             value = float(values[k]) if moved else own[knob.name]
             found.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
         for knob in silent:
-            if not isinstance(knob, Knot):
-                note = "turning it does not change the simulated walk at all"
-                found.append(_fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note))
+            note = "turning it does not change the simulated walk at all"
+            found.append(_fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note))
         knots = tuple(
             Point(
                 tuple(joints[e] for e in knob.entries), INPUTS[knob.input], knob.at, float(values[k]), float(knob.step * sure.half_width[k])
@@ -356,7 +362,8 @@ class Fit:
         traces = None
         if self.problem.aligned:
             traces = _traces(*gaps), None if held[0] is None or held[1] is None else _traces(held[0], held[1])
-        steps = tuple(replace(step, values=tuple(step.values[k] for k in static)) for step in self.steps)
+        still = tuple(own[knob.name] for knob in silent)
+        steps = tuple(replace(step, values=(*(step.values[k] for k in static), *still)) for step in self.steps)
         return FitResult(
             adaptation, self.settings.search, steps, *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
             remarks=tuple(self.remarks), cost="position error" if self.problem.aligned else self.settings.cost, knots=knots,

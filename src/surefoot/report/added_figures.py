@@ -9,7 +9,7 @@ from surefoot.adapt.adaptation import Fitted
 from surefoot.fit.result import FitResult, Point
 from surefoot.report.charts import ADAPTED, PANEL, ROBOT, Key, Series, Shade, line_chart
 from surefoot.robot import Robot
-from surefoot.robot.legs import called
+from surefoot.robot.legs import called, usual_pose
 from surefoot.sim.network import UNITS
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
 
@@ -97,7 +97,7 @@ def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) ->
     ]
     inputs[1 if kind == "position" else 2][:, joint] = x
     plain, rest = linear(*inputs)[:, joint], network(*inputs)[:, joint]
-    half = _half_width(kind, where, result, x, float(robot.contract.pose_rad[joint]))
+    half = _half_width(kind, where, result, x, float(usual_pose(robot)[joint]))
     return Added(called(where, robot), kind, x, plain + rest, plain, half, (low, high))
 
 
@@ -110,7 +110,7 @@ def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarra
     def nothing(error: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         return np.zeros(error.shape)
 
-    plain = terms(values, names, np.array(robot.contract.pose_rad))
+    plain = terms(values, names, usual_pose(robot))
 
     def linear(*inputs: np.ndarray) -> np.ndarray:
         return np.zeros(inputs[0].shape) if plain is None else plain(*inputs)

@@ -35,6 +35,7 @@ from surefoot.report.page import Card, Page, State, Tile
 from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot
 from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.residual import TERMS
 
 WORST = 6  # channels that are shown
 PAIRS = 6  # of parameters that are told in words
@@ -133,9 +134,14 @@ def _missing(result: FitResult) -> str:
     bound = sum(knob.flag == "at its bound" for knob in result.adaptation.knobs)
     if bound:
         return f"{_parameters(bound)} ended at {'its bound' if bound == 1 else 'their bounds'}: let the search go further if the robot allows it; if not, physics is missing, not numbers."
-    if any(len(knob.where) > 1 and knob.parameter not in ALWAYS_TIED for knob in result.adaptation.knobs):
+    if any(len(knob.where) > 1 and knob.parameter not in ALWAYS_TIED and not _added(knob) for knob in result.adaptation.knobs):
         return "Joints that were tied together may differ: untie them (--tie none) before physics is blamed."
     return "Physics is missing, not numbers: no values of these parameters make this simulator move as the robot does."
+
+
+def _added(knob: Fitted) -> bool:
+    """Whether it is a term of what was added, which is shared by type on purpose."""
+    return knob.parameter in TERMS or knob.parameter == "action_offset_rad"
 
 
 def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: str) -> str:
@@ -168,7 +174,7 @@ def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: s
 
 def _families(page: Page, result: FitResult, robot: Robot) -> None:
     """Which families of changes were tried, and what a missing torque looks like."""
-    words = torque_words(result.adaptation.knobs, robot, result.knots)
+    words = torque_words(result.adaptation.knobs, robot, result.knots, adds_of(result))
     if len(result.tried) < 2 and not words and result.adaptation.family == "static":
         return
     page.section("What kind of change")
@@ -188,7 +194,7 @@ def _families(page: Page, result: FitResult, robot: Robot) -> None:
         ]
         of = "held-out episodes, which no fit saw" if result.tried[0].held_out else "the fitted episodes, since none were held back"
         caption = f"Gap on {of}. The simplest family within the floor's uncertainty of the best is chosen."
-        page.table(("family", "parameters", "gap", "floor", "measurable above", "evaluations", "minutes", ""), rows, caption)
+        page.table(("family", "parameters", "gap", "floor", "measurable above", "evaluations", "minutes of search", ""), rows, caption)
     for sentence in words:
         page.text(sentence)
     drawn = panels(result, robot)
@@ -196,7 +202,7 @@ def _families(page: Page, result: FitResult, robot: Robot) -> None:
         what = "Torque that" if adds_of(result) == "torque" else "Shift of the target that"
         caption = (
             f"{what} the fit added to the joints where it is largest, over position (at rest) and over velocity (in the default pose), without friction. "
-            "The band holds 9 of 10; hatched: the robot was not there, and nothing is claimed."
+            "The band holds 9 of 10 (of a network: with the linear terms as they are); hatched: the robot was not there, and nothing is claimed."
         )
         page.panels(drawn, caption, KEYS if result.adaptation.network is not None else KEYS[:1])
 

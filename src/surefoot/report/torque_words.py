@@ -6,7 +6,9 @@ from surefoot.adapt.adaptation import Fitted
 from surefoot.fit.result import Point
 from surefoot.report.charts import number
 from surefoot.robot import Robot
-from surefoot.robot.legs import called
+from surefoot.robot.legs import called, usual_pose
+from surefoot.sim.network import UNITS
+from surefoot.sim.residual import Adds
 
 SURE = 2.0  # half-widths of its interval that a term must be away from zero
 DELTA = {
@@ -17,16 +19,16 @@ DELTA = {
 }
 
 
-def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ...] = ()) -> list[str]:
+def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ...] = (), adds: Adds = "torque") -> list[str]:
     """A sentence for each group of joints to which something was added that is surely there."""
     groups: dict[tuple[str, ...], dict[str, Fitted]] = {}
     for knob in knobs:
         if knob.parameter.startswith("residual_") or knob.parameter in DELTA:
             groups.setdefault(knob.where, {})[knob.parameter] = knob
-    pose = dict(zip(robot.contract.joints, robot.contract.pose_rad, strict=True))
+    pose = dict(zip(robot.contract.joints, usual_pose(robot).tolist(), strict=True))
     found = []
     for where, terms in groups.items():
-        said = _spring(terms, float(np.mean([pose[joint] for joint in where])))
+        said = _spring(terms, pose[where[0]])
         error = terms.get("residual_error_nm_per_rad")
         if error is not None and _sure(error):
             said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
@@ -34,16 +36,19 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ..
         if said:
             name = next(iter(terms.values())).name.partition("[")[2].rstrip("]") or "all joints"
             found.append(f"At {name} it looks like {', and '.join(said)}.")
-    return found + _bends(knots, robot, "rad" if any(knob.parameter in DELTA for knob in knobs) else "N·m")
+    return found + _bends(knots, robot, UNITS[adds])
 
 
 def _bends(knots: tuple[Point, ...], robot: Robot, unit: str) -> list[str]:
-    """Where a network departs from the straight lines."""
+    """Where a network departs from a straight line."""
     found = []
     for joints, kind in dict.fromkeys((point.joints, point.input) for point in knots):
         points = [point for point in knots if point.joints == joints and point.input == kind]
-        most = max(points, key=lambda point: abs(point.value))
-        if any(abs(point.value) > SURE * point.half_width for point in points):
+        at, value = np.array([point.at for point in points]), np.array([point.value for point in points])
+        bent = value - np.polyval(np.polyfit(at, value, 1), at) if len(points) > 2 else value
+        sure = [point for point, off in zip(points, bent, strict=True) if min(abs(point.value), abs(off)) > SURE * point.half_width]
+        if sure:
+            most = max(sure, key=lambda point: abs(point.value))
             name = called(joints, robot)
             per = "rad/s" if kind == "velocity" else "rad"
             found.append(

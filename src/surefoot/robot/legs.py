@@ -4,6 +4,7 @@ import re
 from itertools import takewhile
 
 import mujoco
+import numpy as np
 
 from surefoot.robot.load import Robot, foot_geoms
 
@@ -29,6 +30,14 @@ def joint_types(robot: Robot) -> dict[str, tuple[int, ...]]:
         if joint not in seen:
             found[robot.contract.joints[joint]] = (joint,)
     return found
+
+
+def usual_pose(robot: Robot) -> np.ndarray:
+    """The default pose with joints of one type at their mean, so that a spring on all of them is one line over position."""
+    pose = np.array(robot.contract.pose_rad)
+    for places in joint_types(robot).values():
+        pose[list(places)] = pose[list(places)].mean()
+    return pose
 
 
 def called(joints: tuple[str, ...], robot: Robot) -> str:

@@ -18,7 +18,7 @@ from surefoot.sim.worlds import Worlds
 
 HIDDEN = (8, 4)
 UNITS: dict[Adds, str] = {"torque": "N·m", "action": "rad"}
-MOST_UNITS, MOST_LAYERS = 256, 8  # of a network that is read: more is no small network
+MOST_UNITS, MOST_LAYERS, MOST_WEIGHT = 256, 8, 1e6  # of a network that is read: more is no small network
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Network:
 
 def read_network(content: Any, robot: Robot, error: type[SurefootError]) -> Network:
     """A network from plain numbers, all of them checked."""
-    if not isinstance(content, dict) or content.get("adds") not in UNITS or not isinstance(content.get("groups"), list):
+    if not isinstance(content, dict) or content.get("adds") not in tuple(UNITS) or not isinstance(content.get("groups"), list):
         raise error(f"the network is {shown(content)}; it must hold 'adds' (torque or action) and 'groups', as `surefoot fit` writes them")
     groups = tuple(_group(entry, robot, error) for entry in content["groups"])
     named = [name for group in groups for name in group.joints]
@@ -136,11 +136,14 @@ def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> Group:
 
 def _numbers(value: Any) -> np.ndarray | None:
     """A list of finite numbers, or of such lists, as an array."""
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    rows = value if isinstance(value, list) else []
+    entries = [entry for row in rows for entry in (row if isinstance(row, list) else [row])]
+    if not entries or not all(is_number(entry) and abs(entry) <= MOST_WEIGHT for entry in entries):
         return None
-    return array if array.ndim in (1, 2) and array.size and np.isfinite(array).all() else None
+    try:
+        return np.array(rows, dtype=float)
+    except ValueError:  # rows of different lengths
+        return None
 
 
 def random_net(joints: int, limit_nm: np.ndarray, hidden: tuple[int, ...] = HIDDEN, seed: int = 0) -> ResidualNet:

@@ -49,7 +49,7 @@ PARAMETERS: dict[str, Parameter] = {
     "torque_noise_nm": Parameter("N·m", "joint", 0, MOST, "standard deviation of white torque noise, drawn at each physics step", 0.0),
     # torque that the model has no part for, as a sum of plain terms
     "residual_constant_nm": Parameter("N·m", "joint", -MOST, MOST, "torque on the joint, whatever it does", 0.0),
-    "residual_position_nm_per_rad": Parameter("N·m/rad", "joint", -MOST, MOST, "torque per radian away from the default pose; a spring has a negative one", 0.0),
+    "residual_position_nm_per_rad": Parameter("N·m/rad", "joint", -MOST, MOST, "torque per radian away from the usual pose, the mean default pose of the joint's type; a spring has a negative one", 0.0),
     "residual_velocity_nms": Parameter("N·m·s/rad", "joint", -MOST, MOST, "torque per speed of the joint; damping has a negative one", 0.0),
     "residual_direction_nm": Parameter("N·m", "joint", -MOST, MOST, "torque along the direction of motion; dry friction has a negative one", 0.0),
     "residual_error_nm_per_rad": Parameter("N·m/rad", "joint", -MOST, MOST, "torque per radian of tracking error, beyond the motor's limit too", 0.0),
@@ -66,7 +66,7 @@ PARAMETERS: dict[str, Parameter] = {
     # the command
     "action_scale_rad": Parameter("rad", "joint", -MOST, MOST, "joint target per unit of action"),
     "action_offset_rad": Parameter("rad", "joint", -MOST, MOST, "added to every joint target", 0.0),
-    "delta_position_rad_per_rad": Parameter("rad/rad", "joint", -MOST, MOST, "added to the target per radian of measured position away from the default pose", 0.0),
+    "delta_position_rad_per_rad": Parameter("rad/rad", "joint", -MOST, MOST, "added to the target per radian of measured position away from the usual pose", 0.0),
     "delta_velocity_s": Parameter("s", "joint", -MOST, MOST, "added to the target per measured speed, rad for rad/s", 0.0),
     "delta_error_rad_per_rad": Parameter("rad/rad", "joint", -MOST, MOST, "added to the target per radian between it and the measured position", 0.0),
     "delay_s": Parameter("s", "joint", 0, 1.0, "from the policy's command to the motor", 0.0),

@@ -64,7 +64,7 @@ class Axis:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values at x (n, n_joints)."""
         knots = self.value.shape[2]
-        place = np.clip((x - self.low) / self.apart, 0.0, knots - 1.0)
+        place = np.clip(np.nan_to_num((x - self.low) / self.apart), 0.0, knots - 1.0)  # a world that blew up has no place
         before = np.minimum(place.astype(np.intp), knots - 2)
         share = place - before
         before += knots * np.arange(x.size).reshape(x.shape)

@@ -27,6 +27,7 @@ from mujoco.batch import Batch, SimulationError
 
 from surefoot.errors import WorldsError
 from surefoot.files import is_number
+from surefoot.robot.legs import usual_pose
 from surefoot.robot.load import Robot
 from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
@@ -106,6 +107,7 @@ class Worlds(Truth):
         self.physics_dt_s = float(self.model.opt.timestep)
         self.control_dt_s = robot.contract.control_dt_s
         self._residual: Residual | None = None
+        self._usual_pose: np.ndarray | None = None  # that the terms count positions from
         self._terms: Residual | None = None  # what the parameters add in torque
         self._delta_terms: ActionDelta | None = None  # and to the action
         self.action_delta: AddedAction | None = None  # (sensors, action) -> added to the action
@@ -144,7 +146,8 @@ class Worlds(Truth):
         self._senses.changed(name, self._reading())
         if name in TERMS:
             named = {term: self._values[term] for term in TERMS if self._values.has(term)}
-            self._terms, delta = (terms(named, names, np.array(self.robot.contract.pose_rad)) for names in (TORQUE_TERMS, ACTION_TERMS))
+            self._usual_pose = usual_pose(self.robot) if self._usual_pose is None else self._usual_pose
+            self._terms, delta = (terms(named, names, self._usual_pose) for names in (TORQUE_TERMS, ACTION_TERMS))
             self._delta_terms = None if delta is None else ActionDelta(delta, self.robot.contract)
         if name == "torque_noise_nm" or name in TERMS:
             self._qfrc[:] = 0.0

@@ -30,7 +30,7 @@ HINTS = {
     "encoder_bias_rad": "subtract it from the servo's target, add it to the measured position",
     "observation_delay_s": "delay what the policy observes",
     "residual_constant_nm": "torque on the joint",
-    "residual_position_nm_per_rad": "torque += it * (position - default pose)",
+    "residual_position_nm_per_rad": "torque += it * (position - usual pose, the mean default pose of the joint's type)",
     "residual_velocity_nms": "torque += it * velocity",
     "residual_direction_nm": "torque += it * tanh(velocity / 0.5 rad/s)",
     "residual_error_nm_per_rad": "torque += it * (target - position)",

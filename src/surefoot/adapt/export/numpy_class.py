@@ -11,6 +11,7 @@ from surefoot.adapt.adaptation import Adaptation
 from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added, described, one_line, origin
 from surefoot.adapt.export.python_text import literal
 from surefoot.robot import Robot
+from surefoot.robot.legs import usual_pose
 from surefoot.sim.network import UNITS, ResidualNet
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.residual import SLOW_RAD_S, Adds
@@ -73,7 +74,7 @@ def numpy_class(adaptation: Adaptation, robot: Robot) -> str:
     lines = [*_docstring(_head(found, parts)), "", "import numpy as np", ""]
     lines += ["JOINTS = (", *_wrapped(map(literal, robot.contract.joints)), ")  # policy order"]
     if any("position" in part.terms for part in parts):
-        lines += _array("POSE_RAD", robot.contract.pose_rad, "the default pose")
+        lines += _array("POSE_RAD", usual_pose(robot), "that positions count from: the mean default pose of each type of joint")
     for part in parts:
         for kind, weight in part.terms.items():
             lines += _array(part.name(kind).upper(), weight.tolist(), PARAMETERS[part.name(kind)].unit)

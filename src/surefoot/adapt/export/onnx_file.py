@@ -15,6 +15,7 @@ from surefoot.files import check_place
 from surefoot.policy.export_mlp import IR_VERSION, OPSET
 from surefoot.policy.onnx_policy import write_model
 from surefoot.robot import Robot
+from surefoot.robot.legs import usual_pose
 from surefoot.sim.network import ResidualNet
 from surefoot.sim.residual import SLOW_RAD_S, Adds
 
@@ -42,7 +43,7 @@ def write_onnx(path: Path, adaptation: Adaptation, robot: Robot) -> None:
 def _model(parts: tuple[Added, ...], robot: Robot) -> onnx.ModelProto:
     graph = _Graph()
     for part in parts:
-        total = _terms(graph, part, np.array(robot.contract.pose_rad))
+        total = _terms(graph, part, usual_pose(robot))
         if part.net is not None:
             total = graph.add("Add", [total, _network(graph, part.net)])
         graph.add("Identity", [total], output=OUTPUT[part.adds])
