@@ -323,7 +323,6 @@ def main() -> None:
         "worn": {"go2-worn": lambda: worn(0)},
         "range": {
             "calves 12 N·m/rad at -1.8": lambda: out_of_range("spring", SPRINGS["calves 12 N·m/rad at -1.8"], 0),
-            "calves 20 N·m/rad past -1.7": lambda: out_of_range("past", BENDS["calves 20 N·m/rad past -1.7"], 0),
         },
         "full": {"calves 12 N·m/rad at -1.8": lambda: full(0)},
     }  # fmt: skip
