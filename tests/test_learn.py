@@ -15,6 +15,7 @@ from surefoot.learn.head_start import TEACHERS, head_start
 from surefoot.learn.mirror import Mirror, mirror_joints, mirror_observation
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
+from surefoot.learn.rewards import LASTING_S
 from surefoot.learn.task import load_task, walk, weighted
 from surefoot.learn.train import Progress, train
 from surefoot.policy import OnnxPolicy
@@ -69,6 +70,22 @@ class TestRandomization:
     def test_unknown_preset(self):
         with pytest.raises(TaskError, match="mild, none, seed"):
             load_randomization("wild")
+
+
+class TestLasting:
+    def test_a_robot_that_stands_lags_by_its_command(self, robot):
+        """The error of a single stride averages out; that of not walking at all adds up, from each command on."""
+        task = replace(walk(robot), rewards=weighted(lasting=-1.0), command_hold_s=(1.0, 1.0), randomization=load_randomization("none"))
+        env = WalkEnv(robot, replace(task, standing_share=0.0), 8, seed=0)
+        still = torch.zeros(8, env.num_actions)
+        ticks = round(0.9 / env.dt_s)
+        command = env.command.copy()
+        reward = [env.step(still)[1] for _ in range(ticks)][-1].numpy()
+        share = 1 - (1 - env.dt_s / LASTING_S) ** ticks
+        wanted = share * (np.linalg.norm(command[:, :2], axis=1) + 0.5 * np.abs(command[:, 2])) * env.dt_s
+        np.testing.assert_allclose(-reward, wanted, atol=0.1 * env.dt_s)
+        after = [env.step(still)[1] for _ in range(round(0.2 / env.dt_s))][-1].numpy()
+        assert (-after < 0.5 * wanted).mean() > 0.7  # another command, and counted anew
 
 
 class TestTask:

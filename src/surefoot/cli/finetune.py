@@ -36,6 +36,7 @@ def finetune_policy(
     randomization: str | None = None,
     spread: float = 1.5,
     anchor: float = 0.1,
+    steady: float = 3.0,
     mirrored: bool = True,
     worlds: int = 1024,
     seed: int = 0,
@@ -61,6 +62,7 @@ def finetune_policy(
         randomization: none, mild, seed, or a YAML table, for what the fit did not set; default: the task's own (walk: mild)
         spread: how wide fitted numbers are drawn, times their 90 % intervals; 0 holds them at their values
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
+        steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on the task's own rewards alone
         mirrored: learn from mirrored samples too, where the adaptation is the same left and right
         worlds: robots simulated side by side
         seed: of everything random
@@ -88,7 +90,7 @@ def finetune_policy(
     found = read_adaptation(adaptation, described)
     old = _policy(policy, described, out)
     change = found.change(described)
-    settings = FineTuneSettings(spread=spread, anchor=anchor, mirrored=mirrored, worlds=worlds)
+    settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, mirrored=mirrored, worlds=worlds)
     made = load_task(task, described, randomization)
     length = Length(iterations) if iterations is not None else Length(seconds=60 * minutes)
     provenance = {

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 
 from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
 from surefoot.learn.randomize import Draws
-from surefoot.learn.rewards import Motion
+from surefoot.learn.rewards import LASTING_S, Motion
 from surefoot.learn.task import Task
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
@@ -58,6 +58,7 @@ class WalkEnv:
         self._limits = np.array(robot.contract.position_limit_rad)
         self._torque_limit = np.array(robot.contract.torque_limit_nm)
         self._command = np.zeros((n, 3))
+        self._lasting_error = np.zeros((n, 3))
         self._hold_s = np.zeros(n)
         self._push_s = self._rng.uniform(0, task.randomization.push_every_s, n)
         self._action, self._last_action = np.zeros((n, nj)), np.zeros((n, nj))
@@ -134,8 +135,11 @@ class WalkEnv:
         base = worlds.base_velocity
         quaternion = worlds.base_quaternion
         self._air_s += self.dt_s
+        velocity = in_heading_frame(base[:, :3], quaternion)
+        error = self._command - np.column_stack([velocity[:, :2], base[:, 5]])
+        self._lasting_error = self._lasting_error + self.dt_s / LASTING_S * (error - self._lasting_error)
         motion = Motion(
-            command=self._command, velocity=in_heading_frame(base[:, :3], quaternion), angular_velocity=base[:, 3:],
+            command=self._command, velocity=velocity, angular_velocity=base[:, 3:], lasting_error=self._lasting_error,
             gravity=gravity_in_base(quaternion), height_m=worlds.base_position_m[:, 2], nominal_height_m=self.robot.base_height_m,
             joint_position=worlds.joint_position_rad, joint_velocity=joint_velocity,
             joint_acceleration=(joint_velocity - self._joint_velocity) / self.dt_s, pose=self._pose, position_limit=self._limits,
@@ -186,6 +190,8 @@ class WalkEnv:
         drawn[self._rng.random(len(rows)) < self.task.standing_share] = 0.0
         self._command = self._command.copy()  # the motion of this tick still holds the old ones
         self._command[rows] = drawn
+        self._lasting_error = self._lasting_error.copy()
+        self._lasting_error[rows] = 0.0
         self._hold_s[rows] = self._rng.uniform(*self.task.command_hold_s, len(rows))
 
     def _reset(self, rows: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from surefoot.learn.loop import Course, Inspect, Length, Show, learn
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.network import write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
-from surefoot.learn.task import Task
+from surefoot.learn.task import Task, weighted
 from surefoot.learn.train import COMPARED, full_config
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
@@ -36,6 +36,7 @@ class FineTuneSettings:
     # a weight of 0.1 lets the mean action go about one standard deviation before both are in balance.
     anchor: float = 0.1
     anchor_end: float = 0.02  # share of that weight which is left at the end: the gap has been learned, and drift without gain still costs
+    steady: float = 3.0  # cost per second of a velocity error that lasts, m/s: a policy that walks drifts by that and not by single strides
     start_std: float = 0.2  # exploration as training left it (0.16 to 0.22 on a Go2): more makes a policy that walks stumble
     critic_first: int = 5  # updates of the critic alone: it starts from nothing, and after 3 explains 60 % of the returns' variance
     critic_rate: float = 1e-3  # learning rate meanwhile, as at the start of a training
@@ -131,7 +132,8 @@ def finetune(
     planned = plan(robot, policy, adaptation, task, settings, seed)
     imported, mirrored = planned.imported, not planned.asymmetry
     nominal = replace(task, teacher=None)
-    task = replace(nominal, randomization=planned.around.rest)
+    steady = weighted(lasting=-settings.steady) if settings.steady else ()
+    task = replace(nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady))
     ppo = settings.ppo(mirrored)
     config = full_config(robot, task, ppo, seed) | {
         "policy": policy.hash, "adaptation": adaptation_hash(adaptation), "finetune": dataclasses.asdict(settings),
@@ -199,7 +201,13 @@ def _range(span: Span) -> list[float]:
 
 
 def _refuse_nonsense(settings: FineTuneSettings) -> None:
-    for name, low, high in (("spread", 0.0, 10.0), ("anchor", 0.0, 1e3), ("anchor_end", 0.0, 1.0), ("start_std", 1e-3, 2.0)):
+    for name, low, high in (
+        ("spread", 0.0, 10.0),
+        ("anchor", 0.0, 1e3),
+        ("anchor_end", 0.0, 1.0),
+        ("steady", 0.0, 100.0),
+        ("start_std", 1e-3, 2.0),
+    ):
         value = getattr(settings, name)
         if not low <= value <= high:
             raise FitError(f"{name} is {value:g}; it must be between {low:g} and {high:g}")

@@ -31,6 +31,7 @@ class Motion:
     foot_air_s: np.ndarray  # time since the foot last touched the ground, before this landing
     foot_velocity: np.ndarray  # (n, n_feet, 3) m/s
     body_contact: np.ndarray  # (n,) anything but the feet touches the floor
+    lasting_error: np.ndarray  # (n, 3) command minus velocity, m/s, m/s, rad/s, averaged over about `LASTING_S` under one command
 
     @property
     def moving(self) -> np.ndarray:
@@ -42,6 +43,7 @@ RewardFunction = Callable[[Motion], np.ndarray]
 
 TRACKING_WIDTH_M_S = 0.3  # velocity error at which the tracking reward has fallen to 1/e
 TRACKING_WIDTH_RAD_S = 0.5
+LASTING_S = 1.0
 SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
 SWING_S = 0.35  # longer swings are not paid more
 
@@ -55,6 +57,14 @@ def track_velocity(m: Motion) -> np.ndarray:
 def track_turn(m: Motion) -> np.ndarray:
     """1 at the commanded yaw rate, falling with the squared error."""
     return np.exp(-np.square(m.command[:, 2] - m.angular_velocity[:, 2]) / TRACKING_WIDTH_RAD_S**2)
+
+
+def lasting(m: Motion) -> np.ndarray:
+    """Velocity error that does not average out over strides, m/s and half as much for rad/s: what adds up to drift.
+
+    Linear, not squared: the last centimetre per second is worth as much as the first.
+    """
+    return np.linalg.norm(m.lasting_error[:, :2], axis=1) + 0.5 * np.abs(m.lasting_error[:, 2])
 
 
 def bounce(m: Motion) -> np.ndarray:
