@@ -97,10 +97,13 @@ class TestShown:
         assert "nothing is claimed" in page
         assert len(re.findall(r"over velocity", page)) >= 1
 
-    def test_what_is_not_linear_is_said(self, go2) -> None:
+    def test_terms_and_network_are_told_as_one_curve(self, go2) -> None:
         joints = tuple(joint for joint in go2.contract.joints if "calf" in joint)
-        knots = tuple(Point(joints, "position", at, value, 0.3) for at, value in ((-2.0, 4.0), (-1.5, 0.1)))
-        assert torque_words((), go2, knots) == [
-            "At calf_joint something is not linear in position: the network adds up to +4.00 N·m, at -2.00 rad."
+        knots = tuple(Point(joints, "position", at, value, 0.1) for at, value in ((-2.0, 4.0), (-1.5, 0.0), (-1.0, 2.0)))
+        slope = Fitted("x[calf_joint]", "residual_position_nm_per_rad", joints, "N·m/rad", 0.0, -2.0, (-2.1, -1.9), (-100.0, 100.0))
+        assert torque_words((slope,), go2, knots) == [
+            "At calf_joint over position, N·m at rad: +5.00 at -2.00, +0.00 at -1.50, +1.00 at -1.00; not linear."
         ]
-        assert torque_words((), go2, tuple(replace(point, value=0.2) for point in knots)) == []
+        straight = tuple(replace(point, value=2 * (point.at + 1.5)) for point in knots)  # takes the slope away again
+        assert torque_words((slope,), go2, straight) == []
+        assert torque_words((), go2, tuple(replace(point, half_width=5.0) for point in knots)) == []

@@ -8,11 +8,12 @@ from surefoot.report.charts import number
 from surefoot.robot import Robot
 from surefoot.robot.legs import called, usual_pose
 from surefoot.sim.network import UNITS
-from surefoot.sim.residual import Adds
+from surefoot.sim.residual import TERMS, Adds
 
 SURE = 2.0  # half-widths of its interval that a term must be away from zero
+OFFSET = "action_offset_rad"
 DELTA = {
-    "action_offset_rad": "a target that is off by {:+.3f} rad",
+    OFFSET: "a target that is off by {:+.3f} rad",
     "delta_position_rad_per_rad": "a target that gives way by {:+.3f} rad per rad of position",
     "delta_velocity_s": "a target that leads by {:+.4f} rad per rad/s of speed",
     "delta_error_rad_per_rad": "a target that overshoots by {:+.3f} rad per rad of error",
@@ -23,9 +24,11 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ..
     """A sentence for each group of joints to which something was added that is surely there."""
     groups: dict[tuple[str, ...], dict[str, Fitted]] = {}
     for knob in knobs:
-        if knob.parameter.startswith("residual_") or knob.parameter in DELTA:
+        if knob.parameter in TERMS or knob.parameter == OFFSET:
             groups.setdefault(knob.where, {})[knob.parameter] = knob
     pose = dict(zip(robot.contract.joints, usual_pose(robot).tolist(), strict=True))
+    if knots:  # terms and network are parts of one curve, and neither means anything by itself
+        return _curves(groups, knots, robot, pose, UNITS[adds])
     found = []
     for where, terms in groups.items():
         said = _spring(terms, pose[where[0]])
@@ -34,27 +37,37 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ..
             said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
         said += [words.format(terms[name].value) for name, words in DELTA.items() if name in terms and _sure(terms[name])]
         if said:
-            name = next(iter(terms.values())).name.partition("[")[2].rstrip("]") or "all joints"
-            found.append(f"At {name} it looks like {', and '.join(said)}.")
-    return found + _bends(knots, robot, UNITS[adds])
+            found.append(f"At {called(where, robot)} it looks like {', and '.join(said)}.")
+    return found
 
 
-def _bends(knots: tuple[Point, ...], robot: Robot, unit: str) -> list[str]:
-    """Where a network departs from a straight line."""
+def _curves(
+    groups: dict[tuple[str, ...], dict[str, Fitted]], knots: tuple[Point, ...], robot: Robot, pose: dict[str, float], unit: str
+) -> list[str]:
+    """What was added at the knots of each curve, terms and network together."""
     found = []
     for joints, kind in dict.fromkeys((point.joints, point.input) for point in knots):
         points = [point for point in knots if point.joints == joints and point.input == kind]
-        at, value = np.array([point.at for point in points]), np.array([point.value for point in points])
-        bent = value - np.polyval(np.polyfit(at, value, 1), at) if len(points) > 2 else value
-        sure = [point for point, off in zip(points, bent, strict=True) if min(abs(point.value), abs(off)) > SURE * point.half_width]
-        if sure:
-            most = max(sure, key=lambda point: abs(point.value))
-            name = called(joints, robot)
-            per = "rad/s" if kind == "velocity" else "rad"
-            found.append(
-                f"At {name} something is not linear in {kind}: the network adds up to {most.value:+.2f} {unit}, at {most.at:.2f} {per}."
-            )
+        at, half = np.array([point.at for point in points]), np.array([point.half_width for point in points])
+        value = np.array([point.value for point in points]) + _linear(groups.get(joints, {}), kind, at, pose[joints[0]])
+        bent = value - np.polyval(np.polyfit(at, value, 1), at) if len(points) > 2 else np.zeros(len(points))
+        if (np.abs(value) > SURE * half).any():
+            shape = "not linear" if (np.abs(bent) > SURE * half).any() else "linear within its interval"
+            told = ", ".join(f"{y:+.2f} at {x:.2f}" for x, y in zip(at, value, strict=True))
+            found.append(f"At {called(joints, robot)} over {kind}, {unit} at {'rad/s' if kind == 'velocity' else 'rad'}: {told}; {shape}.")
     return found
+
+
+def _linear(terms: dict[str, Fitted], kind: str, at: np.ndarray, pose_rad: float) -> np.ndarray:
+    """The part of the terms over one input."""
+
+    def of(*names: str) -> float:
+        return sum(terms[name].value for name in names if name in terms)
+
+    if kind == "position":
+        slope = of("residual_position_nm_per_rad", "delta_position_rad_per_rad")
+        return np.asarray(of("residual_constant_nm", OFFSET) + slope * (at - pose_rad))
+    return of(f"residual_{kind}_nm_per_rad", f"delta_{kind}_rad_per_rad", "delta_velocity_s" if kind == "velocity" else "") * at
 
 
 def _spring(terms: dict[str, Fitted], pose_rad: float) -> list[str]:
