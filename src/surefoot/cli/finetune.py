@@ -35,7 +35,7 @@ def finetune_policy(
     task: str = "walk",
     randomization: str | None = None,
     spread: float = 1.5,
-    anchor: float = 0.1,
+    anchor: float = 0.03,
     steady: float = 3.0,
     mirrored: bool = True,
     worlds: int = 1024,
