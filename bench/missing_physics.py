@@ -26,7 +26,7 @@ from results import RESULTS, commit, write_results
 from surefoot.adapt import Static
 from surefoot.fit.cma import CmaSearch, CmaSettings
 from surefoot.fit.family import STATIC, Family, FitSettings
-from surefoot.fit.ladder import NETWORK, RUNGS, TYPE, climb
+from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, TYPE, climb
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, split
@@ -316,7 +316,7 @@ def main() -> None:
     """Measure what is missing, and write the file after each."""
     robot = load_robot("go2")
     jobs: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {
-        "springs": {name: partial(hidden_physics, name, case, RUNGS, 0) for name, case in SPRINGS.items()},
+        "springs": {name: partial(hidden_physics, name, case, (STATIC, TYPE, JOINT), 0) for name, case in SPRINGS.items()},
         "bends": {name: partial(hidden_physics, name, case, (STATIC, TYPE, NETWORK), 0) for name, case in BENDS.items()},
         "choices": {name: partial(choice, name, twin, wanted, k) for k, (name, (twin, wanted)) in enumerate(mixed(robot).items())},
         "versus": {"calves 12 N·m/rad at -1.8": lambda: versus(0)},

@@ -125,17 +125,18 @@ class TestChoice:
         assert choose([rung(STATIC, 0.050), rung(TYPE, 0.040)]).family == TYPE
         assert not rung(STATIC, 0.0).closed
 
-    def test_each_begins_where_the_one_before_ended(self) -> None:
+    @pytest.mark.parametrize("first", [0.022, 0.1])
+    def test_each_begins_where_the_one_before_ended(self, first) -> None:
         begun = []
         knob = Fitted("dry[hip]", "residual_constant_nm", ("a", "b"), "N·m", 0.0, 1.5, (1.0, 2.0), (0.0, 4.0))
 
         def fit(settings: FitSettings, start: dict, base: dict) -> Found:
             begun.append(dict(start))
-            return found(0.1 - 0.03 * len(begun), knobs=(knob,))
+            return found(first - 0.002 * len(begun), knobs=(knob,))
 
         climb(FitSettings(), fit, RUNGS[:3])
         assert begun[0] == {}
-        assert begun[1] == {"dry[hip]": 1.5}
+        assert begun[1] == ({} if first > 0.024 else {"dry[hip]": 1.5})  # unless that was far off
         assert begun[2]["residual_constant_nm[a]"] == begun[2]["residual_constant_nm[b]"] == 1.5
 
     @pytest.mark.parametrize(("by_joint", "shared"), [(0.0495, False), (0.02, True)])

@@ -2,7 +2,7 @@
 
 Families are climbed from the simplest: numbers of the model; with a torque that the model has no part for, linear in what the
 joint does, one for each type of joint; one for each joint; and a network for what is not linear. Each starts where the one
-before ended, and the climb ends where nothing measurable is left. The choice uses episodes that no fit saw, so a family that
+before ended, unless that left far too much, and the climb ends where nothing measurable is left. The choice uses episodes that no fit saw, so a family that
 only follows its own episodes cannot win; the gap on them was used to choose, and is that much too kind to the winner.
 """
 
@@ -20,6 +20,7 @@ from surefoot.gap import Gap
 TYPE, JOINT = Family("torque"), Family("torque", per_joint=True)
 NETWORK = Family("torque", curved=True)
 RUNGS = (STATIC, TYPE, JOINT, NETWORK)
+FAR = 2.0  # times what is measurable: parameters that left so much were bent to stand for what is missing, and lead the next family astray
 CLEARLY = 0.05  # of the position error of replayed targets
 NOISIER = 1.25  # of the robot's distance to itself: a simulator's own floor above that is its noise
 FitOne = Callable[[FitSettings, Mapping[str, float], Mapping[str, Any]], FitResult]
@@ -106,7 +107,7 @@ def climb(settings: FitSettings, fit: FitOne, rungs: tuple[Family, ...] = RUNGS)
 
 def _from(last: Rung | None, family: Family) -> tuple[dict[str, float], dict[str, Any]]:
     """Where a family begins, by the names of its knobs, and what it has beside them."""
-    if last is None:
+    if last is None or (last.family == STATIC and not family.curved and last.score > FAR * last.judged.total_limit):
         return {}, {}
     knobs = last.result.adaptation.knobs
     start = {knob.name: knob.value for knob in knobs}
