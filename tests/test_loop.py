@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from loop_files import ADAPTED_GAP, doctor_figures, evaluation, fit_figures, gap_figures, log_of, verdict_figures
 from policy_files import layers
-from robot_files import HEXAPOD
+from robot_files import GO2, HEXAPOD
 
 from surefoot.adapt import Adaptation, Fitted, write_adaptation
 from surefoot.cli.loop_join import join_logs
 from surefoot.cli.loop_steps import VIDEO, WALKS, blamed
-from surefoot.errors import FitError, LogError
+from surefoot.errors import FitError, LogError, SurefootError
 from surefoot.logs import read_log, write_log
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
@@ -146,8 +146,9 @@ class TestOrder:
         assert stage.given["finetune"][1]["policy"] == "walk"
 
     def test_several_logs_become_one(self, stage, loop, here, go2):
-        for name in "ab":
-            write_log(log_of(go2), here / f"{name}.parquet")
+        for seed, name in enumerate("ab"):
+            write_log(log_of(go2, seed=seed), here / f"{name}.parquet")
+
         code, out, _ = loop("a.parquet", "b.parquet", "--policy", "walk")
         assert code == 0
         assert "join: 8 episodes, 8 s from 2 logs" in out
@@ -240,6 +241,21 @@ class TestResume:
         assert loop("--twin", "go2-identified", *more, "--restart")[0] == 0
         assert stage.called == ALL
         assert (here / "run" / "notes.txt").read_text() == "mine"
+
+    def test_restart_spares_an_input_that_an_earlier_loop_made(self, stage, loop, here):
+        loop()
+        shutil.copy(GO2 / "policies" / "walk.onnx", here / "run" / "finetune" / "policy.onnx")
+        code, _, err = loop("--twin", "go2-identified", "--policy", "run/finetune/policy.onnx", "--restart")
+        assert code == 2
+        assert "lies in a folder that --restart removes" in err
+        assert (here / "run" / "finetune" / "policy.onnx").exists()
+
+    def test_a_report_does_not_outlive_what_it_tells_of(self, stage, loop, here):
+        loop()
+        assert (here / "run" / "report.html").exists()
+        stage.fails["finetune"] = SurefootError("stopped")
+        assert loop("--twin", "go2-identified", "--minutes", 12)[0] == 2
+        assert not (here / "run" / "report.html").exists()
 
     def test_a_log_that_was_changed_is_another_input(self, stage, loop, here, go2):
         write_log(log_of(go2), here / "a.parquet")
@@ -368,6 +384,7 @@ class TestRefused:
             (("--twin", "go2-worn", "--policy", "trot"), "trot is built in and has no network to fine-tune"),
             (("--twin", "go2-worn", "--minutes", 0), "minutes is 0"),
             (("--twin", "go2-worn", "--seed", -1), "the seed is -1"),
+            (("a.parquet", "a.parquet", "--policy", "walk"), "a log is given twice"),
             (("a.parquet", "--policy", "walk", "--rollouts", 3), "--rollouts and --seconds are for a virtual robot"),
         ],
     )

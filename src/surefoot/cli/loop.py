@@ -14,7 +14,7 @@ import tyro
 from surefoot.cli.inputs import VERSIONS, named_policy
 from surefoot.cli.loop_run import RUN, RunFile, Work, file_hash, key_of
 from surefoot.cli.loop_screen import LoopScreen, kept
-from surefoot.cli.loop_steps import NO_GAP, TUNED, UNUSABLE, VIDEO, Plan, Result, Step, make_step, names_of
+from surefoot.cli.loop_steps import FOLDERS, NO_GAP, TUNED, UNUSABLE, VIDEO, Plan, Result, Step, make_step, names_of
 from surefoot.errors import LogError, PolicyError, SurefootError, TwinError
 from surefoot.files import check_place, write_text
 from surefoot.logs import read_log
@@ -79,6 +79,8 @@ def loop(
     robot, described = _robot(robot, hidden)
     policy, agent = _policy(policy, described, logs)
     files = {str(path): _hash(path) for path in logs}
+    if len(set(files.values())) < len(logs):
+        raise LogError("a log is given twice, by one name or two; what it says would count double, also against itself")
     contents = {**files, robot: described.hash, policy: agent.hash} | ({} if twin is None or hidden is None else {twin: hidden.hash})
     plan = Plan(
         out, logs, robot, policy, twin, ROLLOUTS if rollouts is None else rollouts, SECONDS if seconds is None else seconds, minutes, seed,
@@ -91,7 +93,9 @@ def loop(
         "twin": None if hidden is None else {"name": hidden.name, "hash": hidden.hash},
         "recording": None if logs else {"rollouts": plan.rollouts, "seconds": plan.seconds}, "seed": seed,
     }  # fmt: skip
-    record = RunFile(out, _command(plan), inputs, _versions(), restart=restart)
+    if restart:
+        _refuse_own(out, (*logs, *(Path(word) for word in (robot, policy, twin) if word is not None)))
+    record = RunFile(out, _command(plan), inputs, _versions(), forget=FOLDERS if restart else ())
     with LoopScreen(names_of(plan)) as screen:
         code, outcome = _run(plan, record, screen)
     record.finish(outcome, code)
@@ -130,6 +134,7 @@ def _one(step: Step, plan: Plan, record: RunFile, screen: LoopScreen) -> Result:
         screen.end(step.name, "stopped" if result.ends else "done", result.says, record.told(step.name)["wall_s"], skipped=True)
         return result
     record.begin(work)
+    (plan.out / REPORT).unlink(missing_ok=True)  # it tells of what is made anew now
     screen.begin(step.name)
     began = time.monotonic()
     try:
@@ -172,6 +177,14 @@ def _report(plan: Plan, record: RunFile, robot: Robot) -> None:
     from surefoot.report.loop_page import loop_page
 
     write_text(plan.out / REPORT, loop_page(read_story(plan, record.content, robot)))
+
+
+def _refuse_own(out: Path, inputs: tuple[Path, ...]) -> None:
+    """A restart removes the folders of the steps; an input that lies in one of them would go with it."""
+    folders = [(out / name).resolve() for name in FOLDERS]
+    for path in inputs:
+        if any(folder in path.expanduser().resolve().parents for folder in folders):
+            raise SurefootError(f"{path} lies in a folder that --restart removes; give another --out, or copy it elsewhere first")
 
 
 def _refuse_missing() -> None:

@@ -44,13 +44,14 @@ def key_of(name: str, words: tuple[str, ...], contents: Mapping[str, str], out: 
 class RunFile:
     """The record of one loop; written whole after every change."""
 
-    def __init__(self, out: Path, command: str, inputs: dict[str, Any], versions: dict[str, str], *, restart: bool = False):
+    def __init__(self, out: Path, command: str, inputs: dict[str, Any], versions: dict[str, str], *, forget: tuple[str, ...] = ()):
+        """`forget` names folders of steps that are removed with the record, to begin anew."""
         self._out = out
         known = _read(out / RUN)
-        if known is not None and restart:
-            for name in known["steps"]:
-                if name.isidentifier():  # a folder of ours beside the file, whatever else was written into it
-                    shutil.rmtree(out / name, ignore_errors=True)
+        if known is not None and forget:
+            for name in forget:
+                if (out / name).exists():
+                    shutil.rmtree(out / name)
             known = None
         asked = json.loads(json.dumps(json_ready({"inputs": inputs, "versions": versions})))
         if known is not None:

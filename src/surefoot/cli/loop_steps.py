@@ -92,6 +92,9 @@ class Step:
         return plan.contents | {str(path): file_hash(path) for path in self.inputs}
 
 
+FOLDERS = ("record", JOINED, "doctor", "gap", "fit", TUNED, "verdict", "video")  # of all steps that a loop may have
+
+
 def names_of(plan: Plan) -> list[str]:
     """The steps in their order."""
     first = [] if len(plan.logs) == 1 else [JOINED] if plan.logs else ["record"]

@@ -40,7 +40,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     try:
         film_beside(out / VIDEO, robot, walks, size=SIZE, comment=json.dumps(facts))
         says = f"{SECONDS:g} s of both on {hidden.name}, {(out / VIDEO).stat().st_size / 1e6:.1f} MB"
-    except SurefootError as reason:  # no graphics or no encoder here; what was walked is told without a picture
+    except (SurefootError, OSError, RuntimeError, mujoco.FatalError) as reason:  # no graphics, no encoder, no room: told without a picture
         (out / VIDEO).unlink(missing_ok=True)
         says = f"none: {reason}"
     write_text(out / WALKS, json.dumps(json_ready({"says": says, "place": hidden.name, "provenance": facts, **_paths(walks)})) + "\n")

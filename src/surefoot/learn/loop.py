@@ -148,7 +148,7 @@ def learn(
     finally:
         if iteration > first:
             save(iteration)
-    if not policy_path.exists():
+    if iteration == first:  # nothing was left to do, but a kill may have come between checkpoint and policy
         save(iteration)
     return policy_path
 
