@@ -10,7 +10,7 @@ from scipy import stats
 from surefoot.adapt import Adaptation, Fitted
 from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
 from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, Falls, Side, estimate, student, widened
-from surefoot.verify.rules import (
+from surefoot.verify.rules import (, TOGETHER
     ADAPTED,
     CLEARLY_WORSE,
     ENERGY_FACTOR,
@@ -132,6 +132,15 @@ class TestFalls:
             made(ADAPTED, velocity_error_m_s=0.08, **(falls if where == ADAPTED else {})),
         ]
         assert rules(*named, pooled=made(POOLED, **falls) if where == POOLED else None) == {("more falls", where)}
+
+    def test_a_few_everywhere_are_too_many_together(self) -> None:
+        few = {"falls": Falls(40, 0, 3, 3)}
+        assert rules(made(NOMINAL, **few), GOOD) == set()
+        better = made(ADAPTED, velocity_error_m_s=0.08, **few)
+        assert rules(made(NOMINAL, **few), better, pooled=made(POOLED, **few)) == {("more falls", TOGETHER)}
+
+    def test_a_virtual_robot_that_falls_often_now(self) -> None:
+        assert ("falls too often", "twin") in rules(SAME, GOOD, made("twin", falls=Falls(20, 1, 4, 3)))
 
     def test_what_chance_explains(self) -> None:
         assert rules(made(NOMINAL, falls=Falls(100, 3, 4, 3)), GOOD) == set()

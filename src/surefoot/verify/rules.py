@@ -16,7 +16,7 @@ LEAST_GAIN = 0.03  # of the old figure: less is not worth putting an unknown pol
 CLEARLY_WORSE = 0.10  # of the old figure: fine-tuning moves everything a little, and a tenth is what a user would notice
 TRIFLE = 0.01  # of full speed (or of the way walked): a tenth of next to nothing is nothing
 FALL_CHANCE = 0.1  # new falls that chance explains less often than this are no chance; strict, since a fall costs hardware
-MOST_FALLS = 0.1  # share of unpushed episodes in the adapted simulator: a robot that falls more is not ready, whatever it did before
+MOST_FALLS = 0.1  # share of unpushed episodes: in the adapted simulator a robot that falls more is not ready, whatever it did before
 ENERGY_FACTOR = 1.5  # cost of transport: more heats motors and empties the battery in two thirds of the time
 ROUGH_FACTOR = 1.5  # action change and joint acceleration: shaking that a simulator forgives and gears do not
 LEAST_ROUGH = {"action_change": 0.01, "joint_acceleration_rad_s2": 1.0, "cost_of_transport": 0.05}  # below this, nothing is strained
@@ -25,7 +25,7 @@ LIMITS = {
     "most_falls": MOST_FALLS, "energy_factor": ENERGY_FACTOR, "rough_factor": ROUGH_FACTOR,
 }  # fmt: skip
 
-NOMINAL, ADAPTED, POOLED = "nominal", "adapted", "over the intervals"
+NOMINAL, ADAPTED, POOLED, TOGETHER = "nominal", "adapted", "over the intervals", "all simulators together"
 WORDS = {
     "velocity_error_m_s": ("velocity error", "m/s"), "turn_error_rad_s": ("yaw-rate error", "rad/s"), "drift_m": ("total drift", "m"), "way_error_m": ("total way error", "m"),
     "power_w": ("mechanical power", "W"), "cost_of_transport": ("cost of transport", ""), "action_change": ("action change", ""),
@@ -53,7 +53,8 @@ def judge(
     adapted = next(one for one in named if one.name == ADAPTED)
     gains = tuple(change_words(adapted, figure) for figure in QUALITY if better(adapted, figure))
     reasons: list[Reason] = []
-    for one in (*named, *([] if pooled is None else [pooled])):
+    everywhere = (*named, *([] if pooled is None else [pooled]))
+    for one in everywhere:
         # Candidates share their commands, so that pooled falls are not quite independent: this errs towards NO-GO.
         reasons += _more_falls(one.name, one.falls, one.falls_pushed, FALL_CHANCE)
         reasons += [
@@ -64,9 +65,13 @@ def judge(
         told = "; ".join(change_words(adapted, figure) for figure in QUALITY)
         sure = f"beyond its uncertainty ({100 - 100 * (1 - LEVEL) / len(QUALITY):g} % intervals, since {len(QUALITY)} are tried) and by {100 * LEAST_GAIN:g} %"
         reasons.insert(0, Reason("not better", ADAPTED, f"no figure is better {sure}: {told}"))
-    if adapted.falls.after > MOST_FALLS * adapted.falls.episodes:
-        says = f"falls in {adapted.falls.after} of {adapted.falls.episodes} episodes without a push, above {100 * MOST_FALLS:g} %"
-        reasons.append(Reason("falls too often", ADAPTED, says))
+    if not any(reason.rule == "more falls" for reason in reasons):  # too few in any one of them to be no chance may be enough together
+        summed = [Falls.together([getattr(one, kind) for one in everywhere]) for kind in ("falls", "falls_pushed")]
+        reasons += _more_falls(TOGETHER, *summed, FALL_CHANCE)
+    for one in everywhere:
+        if one.falls.after > MOST_FALLS * one.falls.episodes and (one is adapted or one.falls.after > one.falls.before):
+            says = f"falls in {one.falls.after} of {one.falls.episodes} episodes without a push, above {100 * MOST_FALLS:g} %"
+            reasons.append(Reason("falls too often", one.name, says))
     reasons += _one_by_one(candidates, full)
     return tuple(reasons), gains
 
