@@ -10,7 +10,7 @@ from scipy import stats
 from surefoot.adapt import Adaptation, Fitted
 from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
 from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, Falls, Side, estimate, student, widened
-from surefoot.verify.rules import (, TOGETHER
+from surefoot.verify.rules import (
     ADAPTED,
     CLEARLY_WORSE,
     ENERGY_FACTOR,
@@ -19,6 +19,7 @@ from surefoot.verify.rules import (, TOGETHER
     NOMINAL,
     POOLED,
     ROUGH_FACTOR,
+    TOGETHER,
     TRIFLE,
     better,
     judge,

@@ -66,8 +66,8 @@ def judge(
         sure = f"beyond its uncertainty ({100 - 100 * (1 - LEVEL) / len(QUALITY):g} % intervals, since {len(QUALITY)} are tried) and by {100 * LEAST_GAIN:g} %"
         reasons.insert(0, Reason("not better", ADAPTED, f"no figure is better {sure}: {told}"))
     if not any(reason.rule == "more falls" for reason in reasons):  # too few in any one of them to be no chance may be enough together
-        summed = [Falls.together([getattr(one, kind) for one in everywhere]) for kind in ("falls", "falls_pushed")]
-        reasons += _more_falls(TOGETHER, *summed, FALL_CHANCE)
+        falls, pushed = Falls.together([one.falls for one in everywhere]), Falls.together([one.falls_pushed for one in everywhere])
+        reasons += _more_falls(TOGETHER, falls, pushed, FALL_CHANCE)
     for one in everywhere:
         if one.falls.after > MOST_FALLS * one.falls.episodes and (one is adapted or one.falls.after > one.falls.before):
             says = f"falls in {one.falls.after} of {one.falls.episodes} episodes without a push, above {100 * MOST_FALLS:g} %"
