@@ -67,11 +67,10 @@ def drawn_twin(k: int) -> str:
 def figures(found: Evaluation) -> dict[str, Any]:
     """What counts of an evaluation."""
     ways = {name: found.directions[name] for name in STRAIGHT}
-    size = {name: float(np.hypot(way.command[0], way.command[1])) * 4.0 for name, way in ways.items()}
-    off = {name: float(np.hypot(way.way_m - size[name], way.lateral_abs_m)) for name, way in ways.items()}
+    off = {name: way.off_m for name, way in ways.items()}
     return {
         "drift_m": off, "total_drift_m": sum(off.values()), "total_lateral_m": sum(way.lateral_abs_m for way in ways.values()),
-        "velocity_error_m_s": found.walk.velocity_error_m_s, "turn_error_rad_s": found.walk.turn_error_rad_s, "falls": found.walk.falls,
+        "velocity_error_m_s": found.walk.velocity_error_m_s, "turn_error_rad_s": found.walk.turn_error_rad_s, "falls": found.walk.falls, "falls_straight": sum(way.falls for way in ways.values()), "speed_m_s": {name: float(np.hypot(*way.command[:2])) for name, way in ways.items()},
         "falls_pushed": found.pushed.falls, "episodes": found.walk.episodes, "cost_of_transport": found.walk.cost_of_transport,
     }  # fmt: skip
 
@@ -106,12 +105,12 @@ def prepared(folder: Path, twin: str, seed: int, *more: str) -> dict[str, float]
     return took
 
 
-def tuned(folder: Path, adaptation: Path, name: str, minutes: float, seed: int, *more: str) -> tuple[Path, float]:
+def tuned(folder: Path, adaptation: Path, name: str, minutes: float, seed: int, *more: str) -> tuple[Path, float | None]:
     """A fine-tuned policy, and what it took."""
-    out = folder / name
+    out = folder / f"{name}-{minutes:g}-min"
     if (out / "policy.onnx").exists() and json.loads((out / "eval.json").read_text()).get("after"):
-        return out / "policy.onnx", float("nan")
-    took = surefoot(
+        return out / "policy.onnx", None
+    took: float | None = surefoot(
         "finetune", POLICY, "--adaptation", str(adaptation), "--out", str(out), "--minutes", str(minutes), "--seed", str(seed), *more
     )
     return out / "policy.onnx", took
@@ -121,11 +120,11 @@ def closed(twin: str, name: str, minutes: float, seed: int, *record: str) -> dic
     """The loop on one virtual robot."""
     folder = WORK / name
     took = prepared(folder, twin, seed, *record)
-    policy, took["finetune_s"] = tuned(folder, folder / "fit", "tuned", minutes, seed)
+    policy, finetune_s = tuned(folder, folder / "fit", "tuned", minutes, seed)
     fit = json.loads((folder / "fit" / "fit.json").read_text())
     before, after = on_twin(load_robot("go2").path.parent / "policies" / f"{POLICY}.onnx", twin), on_twin(policy, twin)
     row = {
-        "commit": commit(), "minutes": minutes, **took, "fit": fit["verdict"], "family": [one["family"] for one in fit["families"] if one["chosen"]],
+        "commit": commit(), "minutes": minutes, **took, "finetune_s": finetune_s, "fit": fit["verdict"], "family": [one["family"] for one in fit["families"] if one["chosen"]],
         "before": before, "after": after, "times_less_drift": before["total_drift_m"] / after["total_drift_m"],
     }  # fmt: skip
     print(

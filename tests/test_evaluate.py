@@ -38,6 +38,7 @@ def test_a_robot_that_stands_still_misses_what_it_is_told(robot):
         assert straight.turn_error_rad_s == pytest.approx(abs(command[2]), abs=0.05)
         assert straight.falls == 0
         assert abs(straight.way_m) < 0.15
+        assert straight.off_m == pytest.approx(4.0 * np.hypot(*command[:2]), abs=0.2)
     assert any("velocity error" in failure for failure in result.failures())
     assert result.walk.action_change == 0
 

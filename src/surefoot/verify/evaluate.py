@@ -55,6 +55,7 @@ class Straight:
     way_m: float  # along the command
     lateral_m: float  # across it, to the left positive
     lateral_abs_m: float  # mean of the absolute value
+    off_m: float  # mean distance from the place that was commanded
     heading_rad: float
     heading_abs_rad: float
     velocity_error_m_s: float
@@ -201,7 +202,8 @@ class _Trace:
         counted = ~self.down[rows][:, settle:ticks]
         return Straight(
             command=command, episodes=len(rows), falls=int((~up).sum()), way_m=_mean(way, up),
-            lateral_m=_mean(lateral, up), lateral_abs_m=_mean(np.abs(lateral), up), heading_rad=_mean(heading, up),
+            lateral_m=_mean(lateral, up), lateral_abs_m=_mean(np.abs(lateral), up),
+            off_m=_mean(np.hypot(way - size * DRIFT_S, lateral), up), heading_rad=_mean(heading, up),
             heading_abs_rad=_mean(np.abs(heading), up), velocity_error_m_s=_mean(self.velocity_error[rows][:, settle:ticks], counted),
             turn_error_rad_s=_mean(self.turn_error[rows][:, settle:ticks], counted),
         )  # fmt: skip
