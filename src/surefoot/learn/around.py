@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.adapt import Adaptation, Fitted, Prior, Static, read_priors
+from surefoot.adapt.plausible import plausible
 from surefoot.errors import FitError, shown
 from surefoot.files import is_number
 from surefoot.learn.mirror import Signed
@@ -14,8 +15,6 @@ from surefoot.robot import Robot, Sensors
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.worlds import Worlds
 
-OPEN = ("not identifiable", "no effect")  # flags of knobs whose intervals say no more than what was known before
-SHARE = 0.25  # of its value, how far such a knob is drawn where no prior says how far one may be off
 # With a gain or a motor that is off, the fit found other inertia and friction, which make up for it: drawn on top of those,
 # they would give robots that do not move as the log says.
 TRADED = frozenset({"kp_nm_per_rad", "kd_nms_per_rad", "motor_strength"})
@@ -176,20 +175,7 @@ def _image(span: Span, spans: tuple[Span, ...], joints: Signed) -> tuple[int, fl
 
 def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> Span:
     """The interval, widened around the value and cut at what the knob and the parameter may be."""
-    of, value = PARAMETERS[knob.parameter], knob.value
-    low = value - spread * (value - min(*knob.interval, value))
-    high = value + spread * (max(*knob.interval, value) - value)
-    cut = False
-    if knob.flag in OPEN:
-        if prior is None:
-            least, most = value - SHARE * abs(value), value + SHARE * abs(value)
-        elif prior.log:
-            least, most = value / prior.step, value * prior.step
-        else:
-            least, most = value - prior.step, value + prior.step
-        cut = low < least or high > most
-        low, high = max(low, least), min(high, most)
-    low, high = max(low, min(knob.bounds[0], value), of.low), min(high, max(knob.bounds[1], value), of.high)
+    low, high, cut = plausible(knob, prior, spread)
     names = probe.names(knob.parameter)
     for where in knob.where:
         if where not in names:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.adapt import Adaptation, Fitted
-from surefoot.adapt.export import randomization_ranges
+from surefoot.adapt import Adaptation, Fitted, read_priors
+from surefoot.adapt.plausible import plausible
 from surefoot.errors import FitError, shown
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
@@ -38,13 +38,12 @@ class Span:
 
 
 def spans_of(adaptation: Adaptation) -> tuple[Span, ...]:
-    """Knobs that the log told something about and left some room, cut at the bounds that were searched."""
-    ranges = randomization_ranges(adaptation)
-    found = []
+    """Knobs that have some room: their intervals, or what is plausible where the log told nothing, as in fine-tuning."""
+    priors, found = read_priors(), []
     for knob in adaptation.knobs:
-        if knob.name not in ranges:
+        if knob.flag == "no effect" or knob.parameter not in adaptation.settings:
             continue
-        low, high = (float(np.clip(end, min(knob.bounds[0], knob.value), max(knob.bounds[1], knob.value))) for end in ranges[knob.name])
+        low, high, _ = plausible(knob, priors.get(knob.parameter))
         if high - low > 1e-9 * max(abs(high), abs(low)):
             found.append(Span(knob, low, high))
     return tuple(found)
