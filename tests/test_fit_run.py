@@ -271,7 +271,7 @@ class TestFalls:
 
         def falling(*arguments: object, **options: object) -> object:
             found = measure(*arguments, **options)
-            fallen = 0.4 if len(options["candidate"]) else 0.0
+            fallen = 0.4 if options["change"].fixed else 0.0  # after the fit
             return dataclasses.replace(found, gap=dataclasses.replace(found.gap, fallen=fallen))
 
         monkeypatch.setattr(fit_run, "measure", falling)

@@ -29,7 +29,7 @@ VERBS = {
     "finetune": Verb("surefoot.cli.finetune", "finetune_policy", "go on training a policy in the simulator that a fit found"),
     "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
     "verdict": Verb(
-        "surefoot.cli.verdict", "judge_policy", "tell whether a fine-tuned policy is really better and may go onto the robot: GO or NO-GO"
+        "surefoot.cli.verdict", "judge_policy", "tell whether a fine-tuned policy may go onto the robot: GO or NO-GO, with reasons"
     ),
     "play": Verb("surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"),
     "record": Verb("surefoot.cli.record", "record_log", "record the log that a virtual robot would write"),
