@@ -11,27 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot.cli.inputs import say
+from surefoot.cli.live import OnScreen
 from surefoot.fit.run import Progress
 
 LINE_EVERY_S = 10.0
 
 
-class Screen:
+class Screen(OnScreen):
     """Progress on one screen where there is one, as a line now and then where there is not."""
 
     def __init__(self, console: Console):
         self._console = console
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._printed, self._stage = 0.0, ""
-
-    def __enter__(self) -> "Screen":
-        if self._live is not None:
-            self._live.__enter__()
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        if self._live is not None:
-            self._live.__exit__(None, None, None)
 
     def named(self, family: str) -> Callable[[Progress], None]:
         """Show the progress of one family of several."""

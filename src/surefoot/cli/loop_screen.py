@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot.cli.inputs import say
+from surefoot.cli.live import OnScreen
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 MARKS: dict[State, tuple[str, str]] = {
@@ -24,7 +25,7 @@ LINE_EVERY_S = 30.0  # between two lines of a running step, where there is no sc
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
-class LoopScreen:
+class LoopScreen(OnScreen):
     """On a terminal a table that stays; elsewhere a line when a step begins, now and then while it runs, and when it ends."""
 
     def __init__(self, steps: list[str]):
@@ -37,15 +38,6 @@ class LoopScreen:
             self._live = Live(
                 console=self._console, get_renderable=self._table, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
             )
-
-    def __enter__(self) -> "LoopScreen":
-        if self._live is not None:
-            self._live.__enter__()
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        if self._live is not None:
-            self._live.__exit__(None, None, None)
 
     def begin(self, name: str) -> None:
         """A step runs from now on."""

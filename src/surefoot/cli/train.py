@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from surefoot.cli.live import OnScreen
 from surefoot.errors import SurefootError
 from surefoot.files import check_place, write_text
 from surefoot.robot import load_robot
@@ -71,7 +72,7 @@ def train_policy(
         console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures), highlight=False)
 
 
-class Screen:
+class Screen(OnScreen):
     """Progress on one screen where there is one, as a line now and then where there is not, and in TensorBoard files."""
 
     def __init__(self, console: Console, out: Path):
@@ -82,14 +83,8 @@ class Screen:
         self._live = Live(console=console, refresh_per_second=2) if console.is_terminal else None
         self._printed = 0.0
 
-    def __enter__(self) -> "Screen":
-        if self._live is not None:
-            self._live.__enter__()
-        return self
-
     def __exit__(self, *reason: object) -> None:
-        if self._live is not None:
-            self._live.__exit__(None, None, None)
+        super().__exit__(*reason)
         self._writer.close()
 
     def show(self, progress: "Progress") -> None:  # type: ignore[name-defined]  # noqa: F821
