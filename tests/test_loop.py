@@ -14,10 +14,10 @@ from policy_files import layers
 from robot_files import GO2, HEXAPOD
 
 from surefoot.adapt import Adaptation, Fitted, write_adaptation
-from surefoot.cli.loop_join import join_logs
 from surefoot.cli.loop_steps import VIDEO, WALKS, blamed
 from surefoot.errors import FitError, LogError, SurefootError
 from surefoot.logs import read_log, write_log
+from surefoot.logs.join import join_logs
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
 

@@ -26,7 +26,7 @@ STRAIGHT_SHARE = 5  # one straight episode in each direction for so many with ra
 
 
 def finetune_policy(
-    policy: Annotated[str, tyro.conf.Positional],
+    policy: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="POLICY")],
     adaptation: Path,
     out: Path,
     robot: str = "go2",

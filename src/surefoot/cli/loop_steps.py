@@ -15,11 +15,11 @@ from typing import Any
 
 from surefoot.adapt import ADAPTATION
 from surefoot.cli.inputs import TOO_SHORT
-from surefoot.cli.loop_join import join_logs
 from surefoot.cli.loop_run import file_hash
 from surefoot.errors import SurefootError
 from surefoot.files import json_ready, write_text
 from surefoot.logs import read_log, write_log
+from surefoot.logs.join import join_logs
 
 NO_GO, NO_GAP, UNUSABLE = 3, 4, 2  # exit codes; verdict and doctor have the same ones
 LOG, JOINED, TUNED = "log.parquet", "join", "finetune"

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.errors import LogError, shown
-from surefoot.logs import RobotLog, read_log
-from surefoot.logs.robot_log import OPTIONAL, REQUIRED
+from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog, read_log
 
 MUST_AGREE = {  # what the files say about themselves, and what it is called
     "robot_hash": "robot", "contract_hash": "contract", "policy_hash": "policy", "control_hz": "control rate, Hz",
