@@ -46,7 +46,7 @@ def distill(function: Callable[[np.ndarray], np.ndarray], seen: np.ndarray, limi
 def _fit(inputs: np.ndarray, wanted: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> tuple[Layers, float]:
     sizes = (len(INPUTS), *HIDDEN, 1)
     layers: Layers = tuple((rng.normal(0, a**-0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in pairwise(sizes))
-    damping, cost = 1e-2, np.inf
+    damping = 1e-2
     flat = _flat(layers)
     residual, jacobian = _linear(_shaped(flat), inputs, wanted, weight)
     cost = float(residual @ residual) + WEIGHT_COST * float(flat @ flat)
