@@ -80,6 +80,18 @@ class TestChoice:
         assert asked == [STATIC, TYPE]
         assert [(one.family, one.chosen) for one in result.tried] == [("static", False), ("residual by type", True)]
 
+    def test_only_parameters_that_others_may_follow_are_given_up(self) -> None:
+        asked = []
+
+        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+            asked.append((settings.family, settings.give_up is not None))
+            return found(0.1)
+
+        climb(FitSettings(), fit, (STATIC, TYPE))
+        climb(FitSettings(), fit, (STATIC,))
+        assert [family for family, hopeless in asked if hopeless] == [STATIC]
+        assert len([family for family, _ in asked if family == STATIC]) == 2
+
     def test_no_gap_at_all_ends_it(self) -> None:
         result = climb(FitSettings(), lambda *_: found(0.2, steps=0))
         assert [one.family for one in result.tried] == ["static"]

@@ -54,6 +54,11 @@ def go2_log(go2) -> RobotLog:
     return walked(go2, **PLANTED["go2"])
 
 
+@pytest.fixture(scope="module")
+def sprung(go2) -> RobotLog:
+    return walked(go2, spring_stiffness_nm_per_rad={"*_calf_joint": 15.0}, spring_rest_rad={"*_calf_joint": -1.8})
+
+
 def schedule_from(episodes: list[int]) -> Schedule:
     n = len(episodes)
     rows = tuple(slice(10 * i, 10 * i + 10) for i in range(n))
@@ -93,6 +98,24 @@ class TestSplit:
         schedule = schedule_from(list(range(30)))
         chosen = [tuple(split(schedule, 0.2, seed)[1].episode) for seed in (1, 1, 2)]
         assert chosen[0] == chosen[1] != chosen[2]
+
+
+class TestGivingUp:
+    """A spring that dry friction cannot stand for."""
+
+    STALLS = QuantileSettings(levels=((1.0, 1.0),), improve=0.0, settled=0.0, polish_runs=2, polish_rounds=1, most_iterations=3)
+
+    @pytest.mark.parametrize(("give_up", "says", "iterations"), [(0.5, "given up after 1 iterations", 1), (1e6, "not settled", 4)])
+    def test_a_search_that_comes_no_nearer_ends_where_much_is_left(self, go2, sprung, give_up, says, iterations):  # fmt: skip
+        result = make_fit(go2, sprung, quantile=self.STALLS, give_up=give_up).run()
+        assert says in result.stopped
+        assert len(result.steps) == iterations
+        assert result.held_after is not None
+
+    def test_a_search_that_gains_goes_on(self, go2, sprung):
+        gains = dataclasses.replace(self.STALLS, improve=1e9)
+        result = make_fit(go2, sprung, quantile=gains, give_up=0.0).run()
+        assert "given up" not in result.stopped
 
 
 class TestFamily:

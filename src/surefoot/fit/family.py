@@ -58,6 +58,7 @@ class FitSettings:
     held_out: float = 0.2  # share of the episodes
     seed: int = 0
     most_evaluations: int = 2000
+    give_up: float | None = None  # a search that comes no nearer ends where held-out episodes leave this many times what is measurable
     quantile: QuantileSettings = field(default_factory=QuantileSettings)
     cma: CmaSettings = field(default_factory=CmaSettings)
 

@@ -21,6 +21,7 @@ TYPE, JOINT = Family("torque"), Family("torque", per_joint=True)
 NETWORK = Family("torque", curved=True)
 RUNGS = (STATIC, TYPE, JOINT, NETWORK)
 FAR = 2.0  # times what is measurable: parameters that left so much were bent to stand for what is missing, and lead the next family astray
+HOPELESS = 3.0  # likewise: parameters that leave so much and come no nearer need not be polished
 CLEARLY = 0.05  # of the position error of replayed targets
 NOISIER = 1.25  # of the robot's distance to itself: a simulator's own floor above that is its noise
 FitOne = Callable[[FitSettings, Mapping[str, float], Mapping[str, Any]], FitResult]
@@ -85,7 +86,8 @@ def climb(settings: FitSettings, fit: FitOne, rungs: tuple[Family, ...] = RUNGS)
         if family.curved and last is not None and last.family.adds == family.adds:
             family = replace(family, per_joint=family.per_joint or last.family.per_joint)
         try:
-            result = fit(replace(settings, family=family), *_from(last, family))
+            give_up = HOPELESS if family == STATIC and i < len(rungs) - 1 else None
+            result = fit(replace(settings, family=family, give_up=give_up), *_from(last, family))
         except MatchesByFalling as reason:
             if not tried and i == len(rungs) - 1:
                 raise

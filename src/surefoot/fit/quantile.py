@@ -74,6 +74,7 @@ class QuantileSearch:
     _rounds: int = 0  # of polishing; 0 while the search walks
     _cut_short: bool = False  # it polishes because it walked long enough
     _levels: list[int] = field(default_factory=list)  # of the iterations so far
+    _stalled: bool = False  # the last iteration left most of the objective
 
     @property
     def at(self) -> np.ndarray:
@@ -98,6 +99,11 @@ class QuantileSearch:
     def polishing(self) -> bool:
         """Whether the search has settled."""
         return self._rounds > 0
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it walks on with all pieces and came no nearer in the last iteration."""
+        return self._stalled and not self.polishing and self.level == len(self.settings.levels) - 1
 
     @property
     def designed(self) -> bool:
@@ -184,9 +190,10 @@ class QuantileSearch:
         self.residual, self._fresh = residuals[best], False
         self._levels.append(self.level)
         self.iteration += 1
+        self._stalled = bool(objective[best] >= self.settings.improve * objective[0])
         if self.iteration >= self.settings.most_iterations:
             self._rounds, self._cut_short = 1, True
-        elif objective[best] >= self.settings.improve * objective[0]:  # the level tells no more
+        elif self._stalled:  # the level tells no more
             if self.level + 1 < len(self.settings.levels):
                 self.level += 1
             elif self._settled():

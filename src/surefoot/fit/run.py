@@ -124,6 +124,7 @@ class Fit:
         self.remarks: list[str] = []
         self.steps: list[Step] = []
         self.wall_s = 0.0
+        self._gave_up = ""  # why
         self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}
 
     def run(self) -> FitResult:
@@ -154,7 +155,7 @@ class Fit:
             self.remarks.append(
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may match by falling; do not trust it for training"
             )
-        stopped = search.done or f"stopped after {self.problem.effort.evaluations} evaluations, before it settled"
+        stopped = search.done or self._gave_up or f"stopped after {self.problem.effort.evaluations} evaluations, before it settled"
         return self._result(at, sure, (before, after), (held_before, held_after), stopped, found, silent=silent)
 
     # Stages
@@ -196,7 +197,23 @@ class Fit:
             self._advance(search)
             if search.iteration > before:
                 self._note(search)
+                if self._hopeless(search):
+                    break
         return search
+
+    def _hopeless(self, search: Search) -> bool:
+        """Whether to leave the rest to a richer family: it comes no nearer, and is still far from episodes that it has not seen."""
+        factor = self.settings.give_up
+        if factor is None or self.held is None or not isinstance(search, QuantileSearch) or not search.stalled:
+            return False
+        left = self._measure_held(Static(self.robot, (), self.family.settings(search.at)))
+        assert left is not None
+        if left.gap.total <= factor * left.gap.total_limit:
+            return False
+        self._gave_up = (
+            f"given up after {search.iteration} iterations: it came no nearer, with {left.gap.total:.3f} left on held-out episodes"
+        )
+        return True
 
     def _advance(self, search: Search) -> None:
         ask = search.ask()
