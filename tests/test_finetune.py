@@ -15,6 +15,7 @@ from surefoot.learn import checkpoint
 from surefoot.learn.around import around, asymmetry
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.finetune import FineTuneSettings, finetune, plan
+from surefoot.learn.import_policy import import_policy
 from surefoot.learn.loop import Length
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.ppo import Anchor, Learner
@@ -278,6 +279,22 @@ class TestFineTuning:
         monkeypatch.setattr(Learner, "update", lambda self, only: (weights.append(self.anchor.mirror_loss_coeff), update(self, only)))
         small(go2, folder, tmp_path, 4, settings=replace(SMALL, anchor=0.4, anchor_end=0.5))
         assert weights == pytest.approx([0.4, 0.35, 0.3, 0.25])
+
+    def test_what_is_written_is_the_mean_of_the_last_updates(self, go2, folder, tmp_path, monkeypatch):
+        seen: list[torch.Tensor] = []
+        update = Learner.update
+
+        def watched(self, only):
+            update(self, only)
+            seen.append(next(self.actor.mlp.parameters()).detach().clone())
+
+        monkeypatch.setattr(Learner, "update", watched)
+        path = small(go2, folder, tmp_path, 4, settings=replace(SMALL, average=10))
+        learned = torch.stack(seen[SMALL.critic_first :])
+        assert len(learned) == 3
+        assert (learned[2] - learned[0]).abs().max() > 1e-5
+        written = next(import_policy(OnnxPolicy.load(path), SMALL.hidden).chain.module().parameters())
+        torch.testing.assert_close(written, learned.mean(dim=0), atol=1e-6, rtol=1e-5)
 
     def test_the_same_seed_gives_the_same_policy(self, go2, folder, tmp_path):
         one, two, other = (small(go2, folder, tmp_path / name, seed=seed) for name, seed in (("1", 0), ("2", 0), ("3", 1)))

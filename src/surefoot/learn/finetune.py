@@ -46,6 +46,7 @@ class FineTuneSettings:
     )
     desired_kl: float = 0.02  # of one update, twice training's own: a policy that walks can afford it, and minutes count
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
+    average: int = 20  # updates over which the weights that are written are a running mean: PPO circles what it closes in on
     mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
     worlds: int = 1024
     steps: int = 24
@@ -58,7 +59,7 @@ class FineTuneSettings:
         return PPOSettings(
             worlds=self.worlds, steps=self.steps, epochs=self.epochs, minibatches=self.minibatches, learning_rate=self.critic_rate,
             desired_kl=self.desired_kl, entropy=self.entropy, hidden=self.hidden, start_std=self.start_std, taught_std=self.start_std,
-            critic_first=self.critic_first, symmetry=mirrored,
+            critic_first=self.critic_first, symmetry=mirrored, average=self.average,
         )  # fmt: skip
 
 
@@ -166,7 +167,7 @@ def finetune(
             learner.set_rate(settings.actor_rate)
 
     def write(path: Path, learner: Learner) -> None:
-        write_chain(path, robot.contract, imported.chain.trained(learner.actor.mlp), {"surefoot.training": json.dumps(config)})
+        write_chain(path, robot.contract, imported.chain.trained(learner.network), {"surefoot.training": json.dumps(config)})
 
     if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
         (out / "checkpoint.safetensors").unlink(missing_ok=True)

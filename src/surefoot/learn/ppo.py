@@ -4,6 +4,7 @@ rsl-rl's interface changes often; its version is pinned in the `train` extra and
 is not used: it never resets, writes pickles and owns the screen.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ class PPOSettings:
     taught_std: float = 0.3  # of one that had a teacher
     critic_first: int = 3  # updates of the critic alone, for an actor that had a teacher: its value is not known yet
     symmetry: bool = True  # learn from mirrored copies of all samples, where the robot declares a symmetry
+    average: int = 0  # updates over which the actor that is written is a running mean of the one that learns; 0: it is that one
 
 
 class Anchor:
@@ -95,6 +97,8 @@ class Learner:
         if network is not None:
             self.actor.mlp = network
         self.anchor = anchor
+        self._average, self._averaged_updates = settings.average, 0
+        self._mean = copy.deepcopy(self.actor.mlp).requires_grad_(False)
         observations = self._with_old(observations)
         storage = RolloutStorage("rl", settings.worlds, settings.steps, observations, [n_actions], "cpu")
         symmetry = None
@@ -157,6 +161,16 @@ class Learner:
             self.ppo.use_clipped_value_loss = not critic_only
             self.anchor.squares.clear()
         self.ppo.update()
+        if not critic_only and self._average:
+            self._averaged_updates += 1
+            share = 1 / min(self._averaged_updates, self._average)
+            for mean, now in zip(self._mean.parameters(), self.actor.mlp.parameters(), strict=True):
+                mean.lerp_(now.detach(), share)
+
+    @property
+    def network(self) -> torch.nn.Sequential:
+        """The actor to keep: the running mean over the last updates where one is taken, which wanders less than the one that learns."""
+        return self._mean if self._averaged_updates else self.actor.mlp
 
     def layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The actor's layers as (weights (n_in, n_out), biases), for export."""
@@ -170,14 +184,20 @@ class Learner:
         for index, state in self.ppo.optimizer.state_dict()["state"].items():
             found |= {f"optimizer.{index}.{k}": torch.as_tensor(v) for k, v in state.items()}
         found["learning_rate"] = torch.tensor(self.ppo.learning_rate, dtype=torch.float64)
+        if self._average:
+            found |= {f"mean.{k}": v for k, v in self._mean.state_dict().items()}
+            found["averaged_updates"] = torch.tensor(self._averaged_updates)
         return {name: tensor.detach().contiguous().clone() for name, tensor in found.items()}
 
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Go on from what `tensors` returned."""
         try:
             for model, prefix in ((self.actor, "actor."), (self.critic, "critic.")):
-                model.load_state_dict({name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)})
-        except RuntimeError as reason:
+                model.load_state_dict(_below(prefix, tensors))
+            if self._average:
+                self._mean.load_state_dict(_below("mean.", tensors))
+                self._averaged_updates = int(tensors["averaged_updates"])
+        except (RuntimeError, KeyError) as reason:
             raise SurefootError(f"the checkpoint does not fit this network: {' '.join(str(reason).split())[:200]}") from None
         state: dict[int, dict[str, torch.Tensor]] = {}
         for name, value in tensors.items():
@@ -196,3 +216,7 @@ class Learner:
         with torch.no_grad():
             old = self.anchor.old(observations["actor"])
         return TensorDict({**dict(observations.items()), "old": old}, batch_size=observations.batch_size)
+
+
+def _below(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
