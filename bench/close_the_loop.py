@@ -6,9 +6,9 @@
 
 For each virtual robot: 64 episodes of 4 s, `surefoot fit`, `surefoot finetune`, and both policies on the virtual robot: where they
 are after 4 s at full speed in +x, -x, +y and -y, off the place that was commanded (total drift: the four distances summed) and off
-the line to it (lateral), tracking, falls. `ablation`, on go2-identified and with the same training time: fine-tuning in the nominal simulator,
-under wide randomization instead of an adaptation, and with an adaptation fitted by match-o. `slow log`: the
-log has speeds up to 0.6 m/s only. Steps run by the commands that a user would give, in runs/close_the_loop. Writes
+the line to it (lateral), tracking, falls. `ablation`, on go2-identified and with the same training time: fine-tuning in the nominal
+simulator, under wide randomization instead of an adaptation, and with an adaptation fitted by match-o and by match-s with a horizon of
+one tick (CMA-ES, as published). `slow log`: the log has speeds up to 0.6 m/s only. Steps run by the commands that a user would give, in runs/close_the_loop. Writes
 bench/results/close_the_loop.json.
 """
 
@@ -84,53 +84,37 @@ def on_twin(policy: Path, twin: str) -> dict[str, Any]:
 
 def prepared(folder: Path, twin: str, seed: int, *more: str) -> dict[str, float]:
     """A log of the virtual robot and the fit to it; what they took."""
-    took = {}
-    if not (folder / "log.parquet").exists():
-        surefoot(
-            "record",
-            "--twin",
-            twin,
-            "--policy",
-            POLICY,
-            "--rollouts",
-            "64",
-            "--seed",
-            str(300 + seed),
-            "--out",
-            f"{folder}/log.parquet",
-            *more,
-        )
-    if not (folder / "fit" / ADAPTATION).exists():
-        took["fit_s"] = surefoot("fit", f"{folder}/log.parquet", "--policy", POLICY, "--seed", str(seed), "--out", f"{folder}/fit")
-    return took
+    log, fit = folder / "log.parquet", folder / "fit"
+    if not log.exists():
+        surefoot("record", "--twin", twin, "--policy", POLICY, "--rollouts", "64", "--seed", f"{300 + seed}", "--out", f"{log}", *more)
+    if (fit / ADAPTATION).exists():
+        return {}
+    return {"fit_s": surefoot("fit", f"{log}", "--policy", POLICY, "--seed", f"{seed}", "--out", f"{fit}")}
 
 
-def tuned(folder: Path, adaptation: Path, name: str, minutes: float, seed: int, *more: str) -> tuple[Path, float | None]:
-    """A fine-tuned policy, and what it took."""
-    out = folder / f"{name}-{minutes:g}-min"
-    if (out / "policy.onnx").exists() and json.loads((out / "eval.json").read_text()).get("after"):
-        return out / "policy.onnx", None
-    took: float | None = surefoot(
-        "finetune", POLICY, "--adaptation", str(adaptation), "--out", str(out), "--minutes", str(minutes), "--seed", str(seed), *more
-    )
-    return out / "policy.onnx", took
+def tuned(folder: Path, adaptation: Path, minutes: float, seed: int, *more: str) -> tuple[Path, float | None]:
+    """A fine-tuned policy, and what it took with both measurements; None where it was there."""
+    out = folder / f"tuned-{minutes:g}-min"
+    policy = out / "policy.onnx"
+    if policy.exists() and json.loads((out / "eval.json").read_text()).get("after"):
+        return policy, None
+    words = ("finetune", POLICY, "--adaptation", f"{adaptation}", "--out", f"{out}", "--minutes", f"{minutes}", "--seed", f"{seed}")
+    return policy, surefoot(*words, *more)
 
 
 def closed(twin: str, name: str, minutes: float, seed: int, *record: str) -> dict[str, Any]:
     """The loop on one virtual robot."""
     folder = WORK / name
     took = prepared(folder, twin, seed, *record)
-    policy, finetune_s = tuned(folder, folder / "fit", "tuned", minutes, seed)
+    policy, finetune_s = tuned(folder, folder / "fit", minutes, seed)
     fit = json.loads((folder / "fit" / "fit.json").read_text())
     before, after = on_twin(load_robot("go2").path.parent / "policies" / f"{POLICY}.onnx", twin), on_twin(policy, twin)
     row = {
         "commit": commit(), "minutes": minutes, **took, "finetune_s": finetune_s, "fit": fit["verdict"], "family": [one["family"] for one in fit["families"] if one["chosen"]],
         "before": before, "after": after, "times_less_drift": before["total_drift_m"] / after["total_drift_m"],
     }  # fmt: skip
-    print(
-        f"{name}: drift {before['total_drift_m']:.2f} -> {after['total_drift_m']:.2f} m, falls {before['falls']} -> {after['falls']}",
-        flush=True,
-    )
+    drifts = f"{before['total_drift_m']:.2f} -> {after['total_drift_m']:.2f} m"
+    print(f"{name}: drift {drifts}, falls {before['falls']} -> {after['falls']}", flush=True)
     return row
 
 
@@ -141,30 +125,18 @@ def instead(what: str, minutes: float, seed: int) -> dict[str, Any]:
     place = folder / what.replace(" ", "-")
     place.mkdir(parents=True, exist_ok=True)
     more: tuple[str, ...] = ()
-    if what == "match-o":
+    if what.startswith("match"):
         adaptation = place / "fit"
         if not (adaptation / ADAPTATION).exists():
-            surefoot(
-                "fit",
-                f"{folder}/log.parquet",
-                "--policy",
-                POLICY,
-                "--search",
-                "cma",
-                "--cost",
-                "match-o",
-                "--family",
-                "static",
-                "--out",
-                str(adaptation),
-            )
+            words = ("fit", f"{folder}/log.parquet", "--policy", POLICY, "--search", "cma", "--cost", what, "--family", "static")
+            surefoot(*words, "--out", f"{adaptation}")
     else:
         adaptation = place / ADAPTATION
         write_adaptation(adaptation, Adaptation(robot.name, robot.hash, "static", (), {}))
         if what == "wide randomization":
             (place / "wide.yaml").write_text(yaml.safe_dump(WIDE))
             more = ("--randomization", str(place / "wide.yaml"))
-    policy, took = tuned(place, adaptation, "tuned", minutes, seed, *more)
+    policy, took = tuned(place, adaptation, minutes, seed, *more)
     after = on_twin(policy, twin)
     print(f"{what}: drift {after['total_drift_m']:.2f} m", flush=True)
     return {"commit": commit(), "minutes": minutes, "finetune_s": took, "after": after}
@@ -193,13 +165,10 @@ def main() -> None:
             keep(piece, lambda twin=twin, piece=piece: closed(twin, piece, options.minutes, 0))
         elif piece == "seeds":
             for seed in (1, 2):
-                name = f"go2-identified, seed {seed}"
-                keep(
-                    name,
-                    lambda seed=seed, name=name: closed("go2-identified", name.replace(", ", "-").replace(" ", "-"), options.minutes, seed),
-                )
+                name = f"go2-identified-seed-{seed}"
+                keep(name, lambda seed=seed, name=name: closed("go2-identified", name, options.minutes, seed))
         elif piece == "ablation":
-            for what in ("nominal", "wide randomization", "match-o"):
+            for what in ("nominal", "wide randomization", "match-o", "match-s-1"):
                 keep(f"instead: {what}", lambda what=what: instead(what, options.minutes, 0))
         else:
             keep(piece, lambda: closed("go2-identified", "slow-log", options.minutes, 0, "--speed-m-s", "0", "0.6"))
