@@ -1,0 +1,165 @@
+"""Cells, the files that keep them, and the order in which they are measured.
+
+One file per table, written whole after every cell, so that a run can be stopped at any time and goes on with what is missing.
+The first seed of every cell comes before the second of any: a run that ends early leaves whole tables with fewer seeds.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from results import RESULTS, commit, write_results
+
+from surefoot.errors import SurefootError
+from surefoot.files import json_ready
+
+FOLDER = RESULTS / "paper"
+Say = Callable[[str], object]
+
+
+class Refused(SurefootError):
+    """An outcome, not a mistake: a method that says that it has no answer."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every method of a table is given alike."""
+
+    simulated_s: float = 30_000.0  # of a search: about 4 minutes of two cores
+    iterations: int = 110  # of fine-tuning, equal simulated seconds too: about 4 minutes of two cores; 0 leaves it out
+    work: Path = Path("runs/paper")  # fits and trainings on their way, which the same command continues
+
+    def folder(self, table: str, cell: "Cell") -> Path:
+        """Where a cell keeps what it may continue with; another commit begins anew."""
+        name = f"{cell.row} {cell.column} {cell.seed} {self.simulated_s:g} {self.iterations} {(commit() or 'unknown')[:8]}"
+        return self.work / table / name.replace(",", "").replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement."""
+
+    row: str
+    column: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.row}, {self.column}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is measured, where, and which figure stands for a cell."""
+
+    name: str
+    places: tuple[tuple[str, str], ...]  # rows and columns that have a cell
+    measure: Callable[[Cell, Settings], dict[str, Any]]
+    figure: str  # what `--quick` compares
+    quick: tuple[str, str] | None  # the cell that it measures again; None: there is none yet
+    uses: tuple[str, ...] = ("simulated_s",)  # settings that a cell depends on
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A measured cell."""
+
+    row: str
+    column: str
+    seed: int
+    figures: dict[str, Any]  # numbers; or `refused`, with the reason
+    asked: dict[str, Any] = field(default_factory=dict)  # the settings it was measured with
+    commit: str | None = None
+    date: str = ""
+    wall_clock_s: float = float("nan")
+
+    @property
+    def cell(self) -> Cell:
+        """Which one."""
+        return Cell(self.row, self.column, self.seed)
+
+
+def path_of(table: str, folder: Path = FOLDER) -> Path:
+    """The file of a table."""
+    return folder / f"{table}.json"
+
+
+def read_kept(table: str, folder: Path = FOLDER) -> tuple[list[Kept], dict[str, Any]]:
+    """The cells of a table's file, and its provenance; none where there is no file."""
+    path = path_of(table, folder)
+    if not path.exists():
+        return [], {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return [Kept(**one) for one in content["cells"]], content["provenance"]
+    except (ValueError, KeyError, TypeError) as reason:
+        raise SurefootError(
+            f"{path} cannot be read as cells of the table {table!r} ({reason}); restore it with git, or delete it to measure anew"
+        ) from None
+
+
+def write_kept(table: str, kept: Sequence[Kept], folder: Path = FOLDER) -> Path:
+    """Write all cells of a table."""
+    cells = [json_ready(asdict(one)) for one in sorted(kept, key=lambda one: (one.seed, one.row, one.column))]
+    return write_results(path_of(table).name, {"table": table, "cells": cells}, path_of(table, folder))
+
+
+def order(tables: Sequence[Table], seeds: int) -> Iterator[tuple[Table, Cell]]:
+    """All cells, breadth first."""
+    for seed in range(seeds):
+        for table in tables:
+            for row, column in table.places:
+                yield table, Cell(row, column, seed)
+
+
+def asked_of(table: Table, settings: Settings) -> dict[str, Any]:
+    """The settings that decide what a cell of this table gives."""
+    return {name: getattr(settings, name) for name in table.uses}
+
+
+def measured(table: Table, cell: Cell, settings: Settings) -> Kept:
+    """Measure one cell; a method that refuses to answer is an outcome too."""
+    started = time.perf_counter()
+    try:
+        figures = table.measure(cell, settings)
+    except Refused as reason:
+        figures = {"refused": str(reason)}
+    wall_s = time.perf_counter() - started
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return Kept(cell.row, cell.column, cell.seed, figures, asked_of(table, settings), commit(), date, wall_s)
+
+
+def run(
+    tables: Sequence[Table], settings: Settings, seeds: int, *, most_cells: int | None = None, most_minutes: float | None = None, folder: Path = FOLDER, say: Say = print,
+) -> list[str]:  # fmt: skip
+    """Measure what is missing, until all is done or the limits are reached; what could not be measured, in words.
+
+    A cell that was measured with other settings counts as missing, and its new figures take its place.
+    """
+    started, done, problems = time.perf_counter(), 0, []
+    for table, cell in order(tables, seeds):
+        kept, _ = read_kept(table.name, folder)
+        if any(one.cell == cell and one.asked == asked_of(table, settings) for one in kept):
+            continue
+        if done == most_cells or (most_minutes is not None and time.perf_counter() - started > 60 * most_minutes):
+            say(f"stopped after {done} cell{'' if done == 1 else 's'}; the same command continues")
+            break
+        say(f"{table.name}: {cell}")
+        try:
+            new = measured(table, cell, settings)
+        except SurefootError as reason:
+            problems.append(f"{table.name}: {cell}: {reason}")
+            say(f"  not measured: {reason}")
+            continue
+        done += 1
+        write_kept(table.name, [*(one for one in kept if one.cell != cell), new], folder)
+        say(f"  {told(new.figures)}, {new.wall_clock_s / 60:.1f} min")
+    return problems
+
+
+def told(figures: dict[str, Any]) -> str:
+    """The figures on one line."""
+    return ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in figures.items())

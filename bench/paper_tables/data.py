@@ -1,0 +1,35 @@
+"""Table 4: how much data it takes. Our fit and the policy that comes of it, over the number of rollouts and their length."""
+
+from typing import Any
+
+from recover import CASES, draw
+
+from paper_tables.cells import Cell, Settings, Table
+from paper_tables.fits import budgeted, climbed, closed, effort, errors, walked
+from paper_tables.walks import on_twin, original, tuned
+from surefoot.fit.family import STATIC
+from surefoot.gap import schedule_of
+from surefoot.robot import load_robot
+
+CASE = "2.5"  # N·m of torque noise
+NO_DATA = "0"
+SIZES = (("8", "4"), ("16", "4"), ("32", "4"), ("64", "4"), ("128", "4"), ("64", "2"), ("16", "8"))  # rollouts and their seconds
+
+
+def enough(cell: Cell, settings: Settings) -> dict[str, Any]:
+    """Fit with so much data, fine-tune, and walk on the virtual robot."""
+    robot = load_robot("go2")
+    twin = draw(robot, *CASES[CASE], cell.seed)
+    if cell.row == NO_DATA:
+        return on_twin(original(robot), twin)
+    log = walked(twin, int(cell.row), cell.seed, float(cell.column))
+    schedule = schedule_of(log, robot)
+    folder = settings.folder("data", cell)
+    result = climbed(log, schedule, robot, budgeted(settings.simulated_s, schedule, held_out=0.0, seed=cell.seed), (STATIC,), folder)
+    found = {**errors(result, twin), **closed(result), **effort(result), "data_min": int(cell.row) * float(cell.column) / 60}
+    if settings.iterations > 0:
+        found |= on_twin(tuned(folder, result.adaptation, settings.iterations, cell.seed), twin)
+    return found
+
+
+DATA = Table("data", ((NO_DATA, "4"), *SIZES), enough, figure="error", quick=("8", "4"), uses=("simulated_s", "iterations"))

@@ -1,0 +1,132 @@
+"""What the tables share: virtual robots, their logs, fits under a budget, and how far parameters are off."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from recover import RANGES
+
+from paper_tables.cells import Refused
+from surefoot.fit import cma
+from surefoot.fit.family import Family, FitSettings
+from surefoot.fit.journal import Journal
+from surefoot.fit.ladder import climb
+from surefoot.fit.result import FitResult
+from surefoot.fit.run import Fit, MatchesByFalling
+from surefoot.gap.schedule import Schedule
+from surefoot.logs import RobotLog, record
+from surefoot.policy.agents import Agent, make_agent
+from surefoot.robot import Robot
+from surefoot.robot.legs import joint_types
+from surefoot.sim.twin import Twin
+
+POLICY = "walk"
+SECONDS = 4.0
+COUNTED = ("armature_kgm2", "dry_friction_nm")  # whose mean relative error is published
+TYPES = {"armature_kgm2": (0.015, 0.045), "dry_friction_nm": (0.3, 1.2), "viscous_friction_nms": (0.1, 0.4)}
+CALF_SPRING = (12.0, -1.8)  # N·m/rad, rad at rest
+NO_LIMIT = 10**9  # evaluations: simulated seconds are what is limited
+
+
+def agents(robot: Robot) -> Callable[[int], Agent]:
+    """Makes the policy for any number of worlds."""
+    return lambda n: make_agent(POLICY, robot, n)
+
+
+def shifted(robot: Robot, seed: int, *, spring: bool) -> Twin:
+    """A robot whose joints differ from the simulator's, type by type, with delay and a little noise; with a spring on the last joint of each leg where asked for."""
+    rng, n = np.random.default_rng([seed, 101]), robot.contract.n_joints
+    hidden: dict[str, Any] = {}
+    types = joint_types(robot)
+    for name, span in TYPES.items():
+        values = np.zeros(n)
+        for places in types.values():
+            values[list(places)] = rng.uniform(*span)
+        hidden[name] = tuple(values)
+    hidden |= {"delay_s": float(rng.uniform(0.002, 0.012)), "torque_noise_nm": 0.5}
+    if spring:
+        stiffness, rest = np.zeros(n), np.zeros(n)
+        last = list(list(types.values())[-1])
+        stiffness[last], rest[last] = CALF_SPRING
+        hidden |= {"spring_stiffness_nm_per_rad": tuple(stiffness), "spring_rest_rad": tuple(rest)}
+    return Twin(f"{'spring' if spring else 'shifted'}-{seed}", robot, hidden)
+
+
+def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS) -> RobotLog:
+    """Its log, with the base as motion capture gives it: only match-s looks at that."""
+    return record(twin, POLICY, rollouts=rollouts, seconds=seconds, seed=900 + seed, base=True)
+
+
+def budgeted(simulated_s: float, schedule: Schedule, **given: Any) -> FitSettings:
+    """Settings of a search that ends with its simulated seconds, settled or not."""
+    known = {one.name for one in fields(FitSettings)}
+    limit: dict[str, Any] = {"most_simulated_s": simulated_s} if "most_simulated_s" in known else {}
+    most = NO_LIMIT if limit else int(simulated_s / schedule.seconds)
+    return FitSettings(most_evaluations=most, **limit, **given)
+
+
+@contextmanager
+def falls_cost_nothing() -> Iterator[None]:
+    """CMA-ES as published: a candidate that falls is judged by the cost alone."""
+    kept, cma.FALL_COST = cma.FALL_COST, 0.0
+    try:
+        yield
+    finally:
+        cma.FALL_COST = kept
+
+
+def fitted(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings) -> FitResult:
+    """One fit; one that matches by falling is refused."""
+    try:
+        return Fit(log, schedule, robot, agents(robot), settings, None).run()
+    except MatchesByFalling as reason:
+        raise Refused(str(reason)) from None
+
+
+def climbed(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...], folder: Path) -> FitResult:
+    """Family after family; every answer of the simulator is kept in `folder`, since fine-tuning comes after and may be stopped."""
+    identity: dict[str, object] = {"log": log.metadata, "settings": repr(settings)}
+
+    def one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
+        journal = Journal(folder / "journal" / asked.family.name.replace(" ", "-"), identity)
+        return Fit(log, schedule, robot, agents(robot), asked, journal, start=start, base=base).run()
+
+    try:
+        return climb(settings, one, rungs)
+    except MatchesByFalling as reason:
+        raise Refused(str(reason)) from None
+
+
+def errors(result: FitResult, twin: Twin) -> dict[str, float]:
+    """Mean relative error of each kind of parameter, of the published pair together, and of that pair before the fit."""
+    joints = list(twin.robot.contract.joints)
+    found: dict[str, float] = {}
+    before: dict[str, float] = {}
+    for name in RANGES:
+        true = np.broadcast_to(twin.parameters[name], len(joints))
+        each = [(knob.value, knob.start, true[joints.index(joint)]) for knob in result.adaptation.knobs if knob.parameter == name for joint in knob.where]  # fmt: skip
+        value, start, hidden = np.array(each).T
+        found[name] = float((np.abs(value - hidden) / hidden).mean())
+        before[name] = float((np.abs(start - hidden) / hidden).mean())
+    return {
+        "error": float(np.mean([found[name] for name in COUNTED])), "error_before": float(np.mean([before[name] for name in COUNTED])),
+        "armature": found["armature_kgm2"], "dry_friction": found["dry_friction_nm"], "viscous_friction": found["viscous_friction_nms"],
+    }  # fmt: skip
+
+
+def effort(result: FitResult) -> dict[str, Any]:
+    """What a search took, over all families that were tried."""
+    if result.tried:
+        return {"simulated_s": sum(one.simulated_s for one in result.tried), "evaluations": sum(one.evaluations for one in result.tried)}
+    if not result.steps:
+        return {"simulated_s": 0.0, "evaluations": 0}
+    return {"simulated_s": result.steps[-1].simulated_s, "evaluations": result.steps[-1].evaluations}
+
+
+def closed(result: FitResult) -> dict[str, float]:
+    """The gap that is left, on held-out episodes where there are some, and the floor."""
+    gap = (result.held_after or result.after).gap
+    return {"gap": gap.total, "floor": gap.total_floor, "gap_before": (result.held_before or result.before).gap.total}

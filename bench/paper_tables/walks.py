@@ -1,0 +1,109 @@
+"""A policy on a virtual robot: fine-tuned in the simulator that a fit found, and measured by return, tracking, drift and falls."""
+
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from close_the_loop import figures
+
+from paper_tables.fits import POLICY
+from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
+from surefoot.errors import SurefootError
+from surefoot.policy.agents import PolicyAgent
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.robot import Robot
+from surefoot.sim.twin import Twin
+from surefoot.sim.worlds import Worlds
+
+WORLDS, SEED = 200, 5
+
+
+def original(robot: Robot) -> Path:
+    """The policy that the log was recorded with."""
+    return robot.path.parent / "policies" / f"{POLICY}.onnx"
+
+
+def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int) -> Path:
+    """The policy, fine-tuned by the command that a user would give."""
+    write_adaptation(folder / ADAPTATION, adaptation)
+    out = folder / "tuned"
+    words = (
+        "finetune",
+        POLICY,
+        "--adaptation",
+        folder / ADAPTATION,
+        "--out",
+        out,
+        "--iterations",
+        iterations,
+        "--seed",
+        seed,
+        "--episodes",
+        0,
+    )
+    done = subprocess.run([sys.executable, "-m", "surefoot", *map(str, words)], check=False)
+    if done.returncode:
+        raise SurefootError(f"surefoot finetune ended with {done.returncode}; what it said stands above")
+    return out / "policy.onnx"
+
+
+def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:
+    """Figures of a policy on the virtual robot itself; drift is the distance from the commanded place after 4 s at full speed."""
+    loaded = OnnxPolicy.load(policy)
+    found = figures(_evaluation(loaded, twin))
+    off = found["drift_m"]
+    return {
+        "return": reward_of(loaded, twin), "velocity_error_m_s": found["velocity_error_m_s"], "turn_error_rad_s": found["turn_error_rad_s"],
+        "drift_m": found["total_drift_m"], "drift_x_m": off["+x"], "drift_y_m": off["+y"], "lateral_m": found["total_lateral_m"],
+        "falls": found["falls"], "falls_straight": found["falls_straight"],
+    }  # fmt: skip
+
+
+def _evaluation(policy: OnnxPolicy, twin: Twin) -> Any:
+    from surefoot.verify.evaluate import evaluate
+
+    return evaluate(twin.robot, lambda n: twin.worlds(n, seed=SEED), lambda n: PolicyAgent(policy, twin.robot, n), seed=SEED)
+
+
+@dataclass(frozen=True, eq=False)
+class TwinDraws:
+    """Every world is the virtual robot."""
+
+    twin: Twin
+    torque_speed: bool = False
+
+    def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
+        """Nothing is drawn."""
+        for name, value in self.twin.parameters.items():
+            worlds.set(name, value)
+        return np.zeros((worlds.n, 0))
+
+    def mirror(self, worlds: Worlds, joints: Any) -> list[Any]:
+        """Nothing to mirror."""
+        return []
+
+
+def reward_of(policy: OnnxPolicy, twin: Twin, worlds: int = WORLDS) -> float:
+    """The task's own return of an episode on the virtual robot, without pushes and with physics at the robot's full rate.
+
+    Robots that fall stand up again and go on, as in training, and pay for the fall.
+    """
+    import torch
+
+    from surefoot.learn.env import WalkEnv
+    from surefoot.learn.randomize import load_randomization
+    from surefoot.learn.task import walk
+
+    if twin.curves or twin.network is not None:
+        raise SurefootError(f"{twin.name} has torques that are no parameters; its return cannot be measured here")
+    robot = twin.robot
+    hz = twin.physics_hz or robot.physics_hz
+    task = replace(walk(robot), randomization=load_randomization("none"), substeps=round(hz / robot.contract.control_hz))
+    env = WalkEnv(robot, task, worlds, seed=SEED, draws=TwinDraws(twin))
+    seen = env.get_observations()
+    for _ in range(env.max_episode_length):
+        seen, *_ = env.step(torch.from_numpy(policy.run(seen["actor"].numpy())))
+    return env.tally.reward / worlds

@@ -1,0 +1,72 @@
+"""Figures as text: a cell with its spread, tables in Markdown, and lists in a sentence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paper_tables.cells import Kept
+from paper_tables.spread import Spread, spread_of
+
+NOTHING = "–"
+NOT_YET = "Not measured yet."
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The measured cells of one table."""
+
+    kept: Sequence[Kept]
+
+    def at(self, row: str, column: str, figure: str) -> Spread:
+        """One figure of one cell."""
+        return spread_of(self.kept, row, column, figure)
+
+    def over_columns(self, row: str, figure: str) -> Spread:
+        """One figure of all cells of a row."""
+        values = [one.figures.get(figure) for one in self.kept if one.row == row]
+        return Spread(tuple(float(v) for v in values if isinstance(v, (int, float))))
+
+    @property
+    def seeds(self) -> int:
+        """The most seeds that a cell has."""
+        return len({one.seed for one in self.kept})
+
+
+def shown(spread: Spread, seeds: int, *, scale: float = 1.0, unit: str = "", digits: int = 2) -> str:
+    """Mean and standard deviation; the count where it is not that of the table, and what was refused."""
+    if not spread.n:
+        return f"refused ({spread.refused})" if spread.refused else NOTHING
+    text = f"{scale * spread.mean:.{digits}f}"
+    text += f" ± {scale * spread.deviation:.{digits}f}{unit}" if spread.n > 1 else unit
+    text += f" (n = {spread.n})" if spread.n != seeds or spread.n == 1 else ""
+    return text + (f", {spread.refused} refused" if spread.refused else "")
+
+
+def percent(spread: Spread, seeds: int) -> str:
+    """A share in percent."""
+    return shown(spread, seeds, scale=100, unit=" %", digits=1)
+
+
+def plain(spread: Spread, *, scale: float = 1.0, unit: str = "", digits: int = 2) -> str:
+    """The mean alone, for a sentence."""
+    return f"{scale * spread.mean:.{digits}f}{unit}" if spread.n else NOTHING
+
+
+def share(spread: Spread) -> str:
+    """The mean in percent, for a sentence."""
+    return plain(spread, scale=100, unit=" %", digits=1)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown; a bar inside a cell would end it."""
+    lines = [[*headings], ["---"] * len(headings), *[list(row) for row in rows]]
+    return [f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines]
+
+
+def listed(words: Sequence[str]) -> str:
+    """As a sentence lists things."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def published(figures: Mapping[tuple[str, str], str], row: str, column: str) -> str:
+    """What the paper has in a cell, or a dash."""
+    return figures.get((row, column), NOTHING)

@@ -1,0 +1,373 @@
+"""bench/paper.py: which cells there are, that a stopped run goes on, what counts as the same figure again, and what the page says."""
+
+import dataclasses
+import importlib
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from surefoot.adapt import Fitted
+from surefoot.errors import SurefootError
+from surefoot.sim.twin import Twin
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+import paper
+from paper_tables import cells, data, failures, fits, pages, plots, policies, recovery, render, spread, tables
+from paper_tables.cells import Cell, Kept, Refused, Settings, Table, order, read_kept, run, write_kept
+from paper_tables.quick import quick
+from paper_tables.spread import Spread, apart, judge
+from paper_tables.words import Figures
+
+ROOT = Path(__file__).parents[1]
+FEW = (("a", "x"), ("a", "y"), ("b", "x"))
+SETTINGS = Settings(simulated_s=10.0, iterations=2)
+
+
+class Counted:
+    """A measurement that says what was asked of it."""
+
+    def __init__(self, figures=lambda cell: {"error": float(cell.seed)}):
+        self.calls: list[tuple[str, str, int]] = []
+        self.settings: list[Settings] = []
+        self.figures = figures
+
+    def __call__(self, cell: Cell, settings: Settings) -> dict:
+        self.calls.append((cell.row, cell.column, cell.seed))
+        self.settings.append(settings)
+        return self.figures(cell)
+
+
+def fake(measure, name: str = "fake", **more) -> Table:
+    return Table(name, FEW, measure, figure="error", quick=("a", "x"), **more)
+
+
+def kept(row: str, column: str, *values: float, figure: str = "error", **more: object) -> list[Kept]:
+    return [
+        Kept(row, column, seed, {figure: value, **more}, {"simulated_s": 30000.0}, "abc", "", 60.0) for seed, value in enumerate(values)
+    ]
+
+
+class TestCells:
+    def test_the_first_seed_of_all_comes_before_the_second_of_any(self):
+        listed = list(order([fake(None, "one"), fake(None, "two")], 2))
+        assert [cell.seed for _, cell in listed] == [0] * 6 + [1] * 6
+        assert [table.name for table, _ in listed[:6]] == ["one"] * 3 + ["two"] * 3
+        assert [(cell.row, cell.column) for _, cell in listed[:3]] == list(FEW)
+
+    def test_what_the_tables_hold(self):
+        assert list(tables.TABLES) == list(render.ABOUT) == list(render.SECTIONS) == list(plots.PLOTS)
+        sizes = {name: len(table.places) for name, table in tables.TABLES.items()}
+        assert sizes == {"recovery": 24, "families": 8, "horizon": 6, "data": 8, "biped": 0, "failures": 15}
+        for table in tables.TABLES.values():
+            assert len(set(table.places)) == len(table.places)
+            assert table.quick is None or table.quick in table.places
+        assert {"wasserstein", "match-o", "match-s-1", "match-s-20", "match-s", "mmd"} < {row for row, _ in recovery.RECOVERY.places}
+        assert {int(count) for count, _ in data.SIZES} == {8, 16, 32, 64, 128}
+
+    def test_a_stopped_run_goes_on_with_what_is_missing(self, tmp_path):
+        measure, said = Counted(), []
+        table = fake(measure)
+        assert run([table], SETTINGS, 2, most_cells=2, folder=tmp_path, say=said.append) == []
+        assert "stopped after 2 cells" in said[-1]
+        assert run([table], SETTINGS, 2, folder=tmp_path, say=said.append) == []
+        assert measure.calls == [(*place, seed) for seed in (0, 1) for place in FEW]  # each once
+        content = json.loads((tmp_path / "fake.json").read_text())
+        assert len(content["cells"]) == 6
+        assert all(one["commit"] and one["wall_clock_s"] >= 0 and one["asked"] == {"simulated_s": 10.0} for one in content["cells"])
+        assert content["provenance"]["machine"]["cores"]
+
+    def test_no_cell_begins_after_the_last_minute(self, tmp_path):
+        measure = Counted()
+        run([fake(measure)], SETTINGS, 1, most_minutes=0.0, folder=tmp_path, say=str)
+        assert measure.calls == []
+
+    def test_other_settings_measure_anew_and_take_the_place(self, tmp_path):
+        measure = Counted()
+        run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
+        run([fake(measure)], dataclasses.replace(SETTINGS, iterations=9), 1, folder=tmp_path, say=str)  # not used by this table
+        assert len(measure.calls) == 3
+        run([fake(measure)], dataclasses.replace(SETTINGS, simulated_s=20.0), 1, folder=tmp_path, say=str)
+        assert len(measure.calls) == 6
+        assert [one.asked for one in read_kept("fake", tmp_path)[0]] == [{"simulated_s": 20.0}] * 3
+
+    def test_a_refusal_is_an_outcome_and_a_mistake_is_not(self, tmp_path):
+        def figures(cell: Cell) -> dict:
+            if cell.row == "b":
+                raise Refused("matches by falling")
+            if cell.column == "y":
+                raise SurefootError("no such cost")
+            return {"error": 0.5}
+
+        measure = Counted(figures)
+        problems = run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
+        assert problems == ["fake: a, y, seed 0: no such cost"]
+        assert {one.row: one.figures for one in read_kept("fake", tmp_path)[0]} == {
+            "a": {"error": 0.5},
+            "b": {"refused": "matches by falling"},
+        }
+        run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
+        assert measure.calls[3:] == [("a", "y", 0)]
+
+    def test_figures_without_a_number_are_null(self, tmp_path):
+        write_kept("fake", kept("a", "x", float("nan")), tmp_path)
+        assert "NaN" not in (tmp_path / "fake.json").read_text()
+        assert Figures(read_kept("fake", tmp_path)[0]).at("a", "x", "error").n == 0
+
+    @pytest.mark.parametrize("content", ["{", '{"cells": [{"row": "a"}], "provenance": {}}', "[]"])
+    def test_a_damaged_file_is_refused_in_one_sentence(self, tmp_path, content):
+        (tmp_path / "fake.json").write_text(content)
+        with pytest.raises(SurefootError, match=r"fake\.json cannot be read .* delete it"):
+            read_kept("fake", tmp_path)
+
+
+class TestSpread:
+    def test_student(self):
+        assert pytest.approx([stats.t.ppf(0.975, n) for n in range(1, 11)], abs=6e-4) == spread.STUDENT
+
+    @pytest.mark.parametrize("n", [2, 3, 5])
+    def test_another_seed_is_inside_19_times_of_20(self, n):
+        drawn = np.random.default_rng(n).normal(3.0, 0.5, (4000, n + 1))
+        inside = [judge(row[-1], Spread(tuple(row[:-1])))[0] for row in drawn]
+        assert np.mean(inside) == pytest.approx(0.95, abs=0.012)
+
+    def test_one_seed_judges_nothing(self):
+        assert judge(7.0, Spread((1.0,)))[0]
+        assert "not judged" in judge(7.0, Spread(()))[1]
+
+    def test_apart_needs_two_standard_errors(self):
+        low = Spread((1.0, 1.1, 0.9))
+        assert apart(low, Spread((1.4, 1.5, 1.3)))
+        assert not apart(low, Spread((1.1, 1.2, 1.0)))
+        assert not apart(Spread((1.4, 1.5, 1.3)), low)
+        assert not apart(Spread((1.0,)), Spread((9.0, 9.1)))
+
+
+class TestQuick:
+    def compared(self, tmp_path, value: object, committed: tuple[float, ...]) -> tuple[bool, list[str], Counted]:
+        figures = (lambda cell: {"refused": value}) if isinstance(value, str) else (lambda cell: {"error": value})
+        measure, said = Counted(figures), []
+        write_kept("fake", kept("a", "x", *committed), tmp_path / "committed")
+        before = (tmp_path / "committed" / "fake.json").read_bytes()
+        fine = quick([fake(measure), tables.BIPED], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=said.append)
+        assert (tmp_path / "committed" / "fake.json").read_bytes() == before
+        assert said[-1] == "biped: not measured yet"
+        return fine, said, measure
+
+    def test_inside(self, tmp_path):
+        fine, said, measure = self.compared(tmp_path, 0.11, (0.1, 0.12, 0.09))
+        assert fine
+        assert "inside" in said[0]
+        assert measure.calls == [("a", "x", 0)]
+        assert measure.settings[0].iterations == 0  # no policy is trained
+        assert measure.settings[0].work.is_relative_to(tmp_path)  # and no earlier fit is continued
+        assert read_kept("fake", tmp_path / "out")[0][0].figures == {"error": 0.11}
+
+    def test_outside(self, tmp_path):
+        fine, said, _ = self.compared(tmp_path, 0.4, (0.1, 0.12, 0.09))
+        assert not fine
+        assert "OUTSIDE" in said[0]
+
+    def test_a_refusal_is_not_the_same_figure(self, tmp_path):
+        fine, said, _ = self.compared(tmp_path, "matches by falling", (0.1, 0.12, 0.09))
+        assert not fine
+        assert "matches by falling" in said[0]
+
+    @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
+    def test_the_exit_code(self, monkeypatch, fine, code):
+        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out: fine and [one.name for one in chosen] == ["data"])
+        assert paper.main(["--quick", "--table", "data"]) == code
+
+
+class TestRecoverySentences:
+    def figures(self, near: float, state: float, far: float, ours: float = 0.05) -> Figures:
+        values = {"wasserstein": near, "match-s-1": 2.0, "match-s-20": state, "match-o": far, "ours": ours, "ours, 64 rollouts": ours}
+        return Figures([one for row, mean in values.items() for case in ("2.5", "5.0") for one in kept(row, case, mean, mean + 0.01)])
+
+    def test_the_order_holds(self):
+        said = pages.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
+        assert "holds" in said
+        assert "match-s 30.5 % (match-s-20" in said
+        assert "each step by more than two" in said
+
+    @pytest.mark.parametrize("means", [(0.4, 0.3, 0.8), (0.1, 0.9, 0.8), (0.9, 0.5, 0.1)])
+    def test_the_order_is_refuted(self, means):
+        said = pages.recovery_order(self.figures(*means), "5.0")
+        assert "refuted" in said
+        assert "holds" not in said
+
+    def test_an_order_within_chance_says_so(self):
+        assert "the first two are within two standard errors" in pages.recovery_order(self.figures(0.3, 0.305, 0.8), "5.0")
+
+    def test_ours_against_the_published(self):
+        assert pages.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
+        said = pages.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
+        assert "10.5 % at 2.5 N·m (ours), NOT below the published 8.3 %" in said
+        assert "at 5.0 N·m (ours), below the published 18.7 %" in said
+
+    def test_where_ours_is_worse(self):
+        assert "nowhere worse" in pages.recovery_worse(self.figures(0.1, 0.3, 0.8))
+        said = pages.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
+        assert "than wasserstein at 2.5 N·m (20.5 % against 10.5 %)" in said
+        assert "than the published 18.7 % at 5.0 N·m" in said
+        assert "match-o" not in said
+
+
+class TestOtherSentences:
+    def walks(self, row: str, drift: float, paid: float, column: str = policies.SPRING) -> list[Kept]:
+        return kept(row, column, drift, drift + 0.02, figure="drift_m", **{"return": paid, "gap": 0.05, "floor": 0.02})
+
+    @pytest.mark.parametrize(
+        ("drift", "paid", "says"), [(3.0, 5.0, "holds here"), (1.0, 15.0, "does not hold"), (3.0, 15.0, "holds in part")]
+    )
+    def test_the_claim_about_the_horizon(self, drift, paid, says):
+        found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("match-s-1", drift, paid)])
+        assert says in pages.horizon_section(found)[1][0]
+
+    def test_a_refused_network_is_no_worse_policy(self):
+        refused = Kept("match-s-1", policies.SPRING, 0, {"refused": "falls"})
+        assert "refused" in pages.horizon_section(Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), refused]))[1][0]
+
+    def test_a_family_that_makes_the_policy_worse_is_named(self):
+        found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 2.5, 12.0), *self.walks("residual", 0.5, 14.0)])
+        said = " ".join(pages.families_section(found)[1])
+        assert "worse than the original: static in drift" in said
+        assert "static leaves 2.5 × its floor" in said
+        assert "residual in" not in said
+
+    def test_data(self):
+        sizes = {"8": (0.2, 1.5), "32": (0.1, 0.62), "128": (0.05, 0.6)}
+        found = [*kept(data.NO_DATA, "4", 2.0, 2.1, figure="drift_m"), *kept("64", "2", 0.09, 0.09)]
+        for count, (error, drift) in sizes.items():
+            found += [Kept(count, "4", seed, {"error": error, "drift_m": drift + 0.05 * seed}) for seed in range(3)]
+        said = " ".join(pages.data_section(Figures(found))[1])
+        assert "4.0 times less; independent rollouts would give 4.0 times" in said
+        assert "32 rollouts are the fewest" in said
+        assert "64 of 2 s 9.0 %, 32 of 4 s 10.0 %" in said
+
+    def test_failures(self):
+        found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)
+        found += (
+            kept(failures.UNGATED, "40 %", 0.5, 0.52) + kept(failures.GATED, "40 %", 0.08, 0.07) + kept(failures.GATED, "0 %", 0.05, 0.06)
+        )
+        said = " ".join(pages.failures_section(Figures(found))[1])
+        assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (more than two" in said
+        assert "nowhere worse" in said
+        worse = [*found, *kept(failures.UNGATED, "0 %", 0.01, 0.02)]
+        assert "makes it worse at 0 %" in " ".join(pages.failures_section(Figures(worse))[1])
+
+    def test_the_biped(self):
+        assert pages.biped_section(Figures([]))[1] == ["Not measured yet."]
+        found = Figures(kept("before", "+0.5 m/s", 1.0, figure="lateral_m") + kept("after", "+0.5 m/s", 0.3, figure="lateral_m"))
+        assert "from 1.00 to 0.30 m, NOT below" in pages.biped_section(found)[1][0]
+
+
+class TestPage:
+    def test_nothing_measured_is_shown_as_nothing(self, tmp_path):
+        text = render.render(tmp_path / "kept", tmp_path / "docs").read_text()
+        assert list((tmp_path / "docs").iterdir()) == [tmp_path / "docs" / "results.md"]
+        assert " ± " not in text.split("## 1.")[1]
+        for number, (title, _) in enumerate(render.ABOUT.values(), start=1):
+            section = text.split(f"## {number}. {title}")[1].split("\n## ")[0]
+            assert "| – |" in section
+            assert "ot measured yet" in section
+
+    def test_every_cell_is_in_its_table_with_its_spread(self, tmp_path):
+        """Every cell of every table has its own figures, and all are on the page."""
+        expected = {}
+        for name, table in tables.TABLES.items():
+            made = []
+            for k, (row, column) in enumerate(table.places):
+                base = 0.1 + 0.001 * k
+                figures = dict.fromkeys(("error", "drift_m", "return", "gap", "floor", "used_share", "simulated_s"), base)
+                made += [Kept(row, column, seed, {f: v + 0.002 * seed for f, v in figures.items()}, {}, "abc", "", 60.0) for seed in (0, 1)]
+            if made:
+                write_kept(name, made, tmp_path / "kept")
+            expected[name] = [0.101 + 0.001 * k for k in range(len(table.places))]
+        text = render.render(tmp_path / "kept", tmp_path / "docs").read_text()
+        for name, shape in {"recovery": "{:.1f} ± 0.1 %", "failures": "{:.1f} ± 0.1 %", "families": "{:.4f} ± 0.0014"}.items():
+            for mean in expected[name]:
+                assert shape.format(100 * mean if "%" in shape else mean) in text
+        assert {path.name for path in (tmp_path / "docs" / "results").iterdir()} == {
+            f"{name}.svg" for name in tables.TABLES if name != "biped"
+        }
+        for path in (tmp_path / "docs" / "results").iterdir():
+            assert f"(results/{path.name})" in text
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        assert all(line.count("|") == rows[k - 1].count("|") for k, line in enumerate(rows) if line.startswith("| ---"))
+
+    def test_a_refusal_is_shown_as_one(self):
+        found = Figures([*kept("static", policies.SPRING, 0.5, figure="gap"), Kept("static", policies.SPRING, 1, {"refused": "falls"})])
+        lines, _ = pages.families_section(found)
+        assert any("0.5000 (n = 1), 1 refused" in line for line in lines)
+
+    def test_the_committed_page_is_what_the_committed_cells_give(self, tmp_path):
+        page = render.render(cells.FOLDER, tmp_path).read_text()
+        assert page == (ROOT / "docs" / "results.md").read_text(), "run python bench/paper.py --render"
+
+
+class TestErrors:
+    def test_joints_are_matched_by_name(self, go2):
+        joints = go2.contract.joints
+        hidden = {
+            "armature_kgm2": np.linspace(0.01, 0.05, 12),
+            "dry_friction_nm": np.full(12, 0.5),
+            "viscous_friction_nms": np.full(12, 0.2),
+        }
+        twin = Twin("made", go2, {name: tuple(values) for name, values in hidden.items()})
+        knobs = []
+        for name, values in hidden.items():
+            off = {"armature_kgm2": 1.1, "dry_friction_nm": 0.7, "viscous_friction_nms": 1.0}[name]
+            knobs += [Fitted(name, name, (joint,), "", 2 * v, off * v, (0, 1), (0, 1)) for joint, v in zip(joints, values, strict=True)]
+        shuffled = tuple(np.random.default_rng(1).permutation(np.array(knobs, dtype=object)))  # knobs without effect stand last
+        found = fits.errors(SimpleNamespace(adaptation=SimpleNamespace(knobs=shuffled)), twin)
+        expected = {"armature": 0.1, "dry_friction": 0.3, "viscous_friction": 0.0, "error": 0.2, "error_before": 1.0}
+        assert found == pytest.approx(expected)
+
+    def test_a_candidate_that_falls_costs_nothing_extra_as_published(self):
+        cma = importlib.import_module("surefoot.fit.cma")
+        usual = cma.FALL_COST
+        with fits.falls_cost_nothing():
+            assert cma.FALL_COST == 0.0
+        assert cma.FALL_COST == usual > 0
+
+
+class TestRobots:
+    def test_a_seed_is_another_robot_and_a_spring_is_all_that_differs(self, go2):
+        plain, sprung, other = fits.shifted(go2, 1, spring=False), fits.shifted(go2, 1, spring=True), fits.shifted(go2, 2, spring=False)
+        added = set(sprung.parameters) - set(plain.parameters)
+        assert added == {"spring_stiffness_nm_per_rad", "spring_rest_rad"}
+        assert {name: sprung.parameters[name] for name in plain.parameters} == plain.parameters != other.parameters
+        stiff = np.array(sprung.parameters["spring_stiffness_nm_per_rad"])
+        assert [joint for joint, k in zip(go2.contract.joints, stiff, strict=True) if k] == [j for j in go2.contract.joints if "calf" in j]
+
+    def test_a_share_of_the_episodes_falls_and_the_gate_cuts_them(self, go2):
+        twin = Twin("made", go2, {"torque_noise_nm": 0.5})
+        log = failures.mixed(twin, 0.25, 3, rollouts=8)
+        assert log.n_episodes == 8
+        assert failures.fell(log).tolist() == [6, 7]
+        usable = failures.usable_rows(log, go2)
+        assert not usable[log.gravity[:, 2] > -0.5].any()
+        assert usable[log.episode < 6].mean() > 0.9
+        with pytest.raises(Refused, match="fell in 6 of 8"):
+            failures.usable_rows(failures.mixed(twin, 0.75, 3, rollouts=8), go2)
+
+
+class TestRealCell:
+    def test_a_small_one(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(recovery, "ROLLOUTS", 4)
+        settings = Settings(simulated_s=60.0)
+        table = dataclasses.replace(recovery.RECOVERY, places=(("wasserstein", "2.5"),))
+        assert run([table], settings, 1, folder=tmp_path, say=str) == []
+        figures = read_kept("recovery", tmp_path)[0][0].figures
+        assert 0 < figures["error"] < 2
+        assert figures["error_before"] > 0.3
+        assert figures["evaluations"] > 0
+        assert figures["rollouts"] == 4
