@@ -18,7 +18,6 @@ PUBLISHED_SEARCH_S = 200 * 13 * 64 * 4.0  # generations × population of 24 numb
 NOISES = {"0.0": "no noise", "2.5": "2.5 N·m", "5.0": "5.0 N·m, late by 0.02-0.1 s"}
 STATE_COSTS = ("match-s-1", "match-s-20", "match-s")
 OURS = (recovery.OURS, recovery.OURS_WHOLE)
-Section = tuple[str, list[str]]  # what is shown, and the sentences under it
 
 
 def best_of(found: Figures, rows: Sequence[str], column: str, figure: str) -> tuple[str, Spread] | None:
@@ -77,7 +76,7 @@ def recovery_best(found: Figures) -> str:
         if best is not None:
             beaten = best[1].mean < RECOVERED[case]
             parts.append(f"{share(best[1])} at {case} N·m ({best[0]}), {'below' if beaten else 'NOT below'} the published {100 * RECOVERED[case]:g} %")  # fmt: skip
-    return f"Our best row has {listed(parts)}." if parts else f"Our rows: {NOT_YET.lower()}"
+    return f"Our best row: {'; '.join(parts)}." if parts else f"Our rows: {NOT_YET.lower()}"
 
 
 def recovery_worse(found: Figures) -> str:
@@ -104,11 +103,12 @@ WALKED = (
 
 
 def policy_rows(found: Figures, rows: Sequence[str], column: str) -> list[list[str]]:
-    """Gap and policy of each row."""
+    """Gap and policy of each row; what was refused is said once."""
     made = []
     for row in rows:
-        gaps = [shown(found.at(row, column, name), found.seeds, digits=4) for name in ("gap", "floor")]
-        made.append([row, *gaps, *(shown(found.at(row, column, name), found.seeds, digits=digits) for name, _, digits in WALKED)])
+        gap, floor = (found.at(row, column, name) for name in ("gap", "floor"))
+        walked = [shown(Spread(found.at(row, column, name).values), found.seeds, digits=digits) for name, _, digits in WALKED]
+        made.append([row, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4), *walked])
     return made
 
 
@@ -204,10 +204,10 @@ def data_growth(found: Figures) -> str:
     if len(there) < 2:
         return f"The error over the amount of data: {NOT_YET.lower()}"
     (few, first), (many, last) = there[0], there[-1]
-    root = math.sqrt(int(many) / int(few))
+    times = f"{first.mean / last.mean:.1f} times less" if last.mean < first.mean else "NOT less"
     return (
-        f"From {few} to {many} rollouts of 4 s the error goes from {share(first)} to {share(last)}, {first.mean / last.mean:.1f} times less; "
-        f"independent rollouts would give {root:.1f} times."
+        f"From {few} to {many} rollouts of 4 s the error goes from {share(first)} to {share(last)}, {times}; "
+        f"independent rollouts would give {math.sqrt(int(many) / int(few)):.1f} times less."
     )
 
 

@@ -9,7 +9,7 @@ from recover import PUBLISHED as RECOVERED
 from paper_tables import data, failures, policies, recovery
 from paper_tables.spread import Spread
 from paper_tables.words import Figures
-from surefoot.report.charts import ADAPTED, FIFTH, FOURTH, ROBOT, SIMULATOR, Bar, Series, bars, line_chart
+from surefoot.report.charts import ADAPTED, FIFTH, FOURTH, ROBOT, SIMULATOR, Bar, Level, Series, bars, line_chart
 from surefoot.report.charts.svg import px, rect
 from surefoot.report.style import STYLE
 
@@ -85,9 +85,10 @@ def data_plot(found: Figures) -> list[str]:
     minutes = [int(count) * 4 / 60 for count in counts]
     error = series("rollouts of 4 s", minutes, [found.at(count, "4", "error") for count in counts], ROBOT, 100)
     drift = series("rollouts of 4 s", minutes, [found.at(count, "4", "drift_m") for count in counts], ROBOT)
+    before = Level(found.at(data.NO_DATA, "4", "drift_m").mean, "original policy")
     return [
         line_chart([error], "minutes of data", "parameter error, %"),
-        line_chart([drift], "minutes of data", "drift of four directions, m"),
+        line_chart([drift], "minutes of data", "drift of four directions, m", levels=[before]),
     ]
 
 

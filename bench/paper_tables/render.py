@@ -69,7 +69,7 @@ def render(folder: Path = FOLDER, docs: Path = DOCS) -> Path:
         kept, provenance = read_kept(name, folder)
         found = Figures(kept)
         shown, said = SECTIONS[name](found)
-        lines += [f"## {number}. {title}", "", about, "", *shown, "", " ".join(said), ""]
+        lines += [f"## {number}. {title}", "", about, "", *shown, "", *(f"- {one}" for one in said), ""]
         if kept:
             write_text(docs / "results" / f"{name}.svg", file_of(PLOTS[name](found)))
             lines += [f"![{title}](results/{name}.svg)", ""]
@@ -89,7 +89,7 @@ def _facts(name: str, found: Figures, provenance: dict[str, Any]) -> list[str]:
     if not kept:
         return [name, f"0 of {len(places)}", *[NOTHING] * 7]
     machine, versions = provenance["machine"], provenance["versions"]
-    asked = {key: sorted({str(one.asked[key]) for one in kept if key in one.asked}) for key in BUDGETS}
+    asked = {key: sorted({f"{one.asked[key]:g}" for one in kept if key in one.asked}) for key in BUDGETS}
     return [
         name, f"{done} of {max(len(places), done)}", str(found.seeds), plain(took, digits=1), f"{min(took.values):.1f} - {max(took.values):.1f}",
         *(", ".join(values) or NOTHING for values in asked.values()), ", ".join(sorted({(one.commit or "unknown")[:8] for one in kept})),
