@@ -331,12 +331,15 @@ class TestErrors:
         expected = {"armature": 0.1, "dry_friction": 0.3, "viscous_friction": 0.0, "error": 0.2, "error_before": 1.0}
         assert found == pytest.approx(expected)
 
-    def test_a_candidate_that_falls_costs_nothing_extra_as_published(self):
-        cma = importlib.import_module("surefoot.fit.cma")
-        usual = cma.FALL_COST
-        with fits.falls_cost_nothing():
-            assert cma.FALL_COST == 0.0
-        assert cma.FALL_COST == usual > 0
+    def test_as_published_there_is_no_gate_against_falls(self):
+        cma, run_module = (importlib.import_module(f"surefoot.fit.{name}") for name in ("cma", "run"))
+        usual = cma.FALL_COST, run_module.MOSTLY_FALLING
+        with pytest.raises(ZeroDivisionError), fits.as_published():
+            assert (cma.FALL_COST, run_module.MOSTLY_FALLING) == (0.0, 1.0)
+            raise ZeroDivisionError
+        assert usual == (cma.FALL_COST, run_module.MOSTLY_FALLING)
+        assert usual[0] > 0
+        assert usual[1] < 1
 
 
 class TestRobots:

@@ -7,7 +7,7 @@ import numpy as np
 from recover import CASES, draw
 
 from paper_tables.cells import Cell, Refused, Settings, Table
-from paper_tables.fits import POLICY, budgeted, closed, effort, errors, falls_cost_nothing, fitted, walked
+from paper_tables.fits import POLICY, as_published, budgeted, closed, effort, errors, fitted, walked
 from surefoot.errors import SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog, record
@@ -104,7 +104,7 @@ def with_falls(cell: Cell, settings: Settings) -> dict[str, Any]:
     usable = usable_rows(log, robot) if cell.row == GATED else None
     schedule = schedule_of(log, robot, usable)
     if cell.row == PUBLISHED:
-        with falls_cost_nothing():
+        with as_published():
             asked = budgeted(settings.simulated_s, schedule, search="cma", cost="wasserstein", held_out=0.0, seed=cell.seed)
             result = fitted(log, schedule, robot, asked)
     else:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import budgeted, climbed, closed, effort, falls_cost_nothing, shifted, walked
+from paper_tables.fits import as_published, budgeted, climbed, closed, effort, shifted, walked
 from paper_tables.walks import on_twin, original, tuned
 from surefoot.fit.family import STATIC, Family
 from surefoot.fit.ladder import NETWORK, RUNGS, TYPE
@@ -59,7 +59,7 @@ def horizon(cell: Cell, settings: Settings) -> dict[str, Any]:
         result = climbed(log, schedule, twin.robot, asked, rungs, folder)
     else:
         asked = budgeted(settings.simulated_s, schedule, free=(), search="cma", cost=cell.row, seed=cell.seed)
-        with falls_cost_nothing():
+        with as_published():
             result = climbed(log, schedule, twin.robot, asked, (NETWORK,), folder)
     return _with_policy(cell, settings, "horizon", twin, result)
 

@@ -5,7 +5,7 @@ from typing import Any
 from recover import CASES, draw
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import budgeted, closed, effort, errors, falls_cost_nothing, fitted, walked
+from paper_tables.fits import as_published, budgeted, closed, effort, errors, fitted, walked
 from surefoot.gap import schedule_of
 from surefoot.robot import load_robot
 
@@ -23,7 +23,7 @@ def recovered(cell: Cell, settings: Settings) -> dict[str, Any]:
     log = walked(twin, rollouts, cell.seed)
     schedule = schedule_of(log, robot)
     if cell.row in COSTS:
-        with falls_cost_nothing():
+        with as_published():
             asked = budgeted(settings.simulated_s, schedule, search="cma", cost=cell.row, held_out=0.0, seed=cell.seed)
             result = fitted(log, schedule, robot, asked)
     else:

@@ -29,7 +29,7 @@ python bench/paper.py --minutes 50          # all tables, breadth first, for abo
 
 ± is the standard deviation over seeds, and a seed is another virtual robot with another log. All methods of a table see the same robots
 and logs and may simulate equally long; a search that settles earlier ends earlier. CMA-ES has the published rule of its population,
-4 + 3 log(n), and no cost on falls. Cells that are not measured yet show "–".
+4 + 3 log(n), no cost on falls and no gate against them. Cells that are not measured yet show "–".
 """
 ABOUT = {
     "recovery": (
