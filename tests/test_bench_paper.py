@@ -334,9 +334,8 @@ class TestErrors:
     def test_as_published_there_is_no_gate_against_falls(self):
         cma, run_module = (importlib.import_module(f"surefoot.fit.{name}") for name in ("cma", "run"))
         usual = cma.FALL_COST, run_module.MOSTLY_FALLING
-        with pytest.raises(ZeroDivisionError), fits.as_published():
+        with fits.as_published():
             assert (cma.FALL_COST, run_module.MOSTLY_FALLING) == (0.0, 1.0)
-            raise ZeroDivisionError
         assert usual == (cma.FALL_COST, run_module.MOSTLY_FALLING)
         assert usual[0] > 0
         assert usual[1] < 1
