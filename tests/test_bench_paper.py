@@ -369,7 +369,7 @@ class TestRealCell:
         monkeypatch.setattr(recovery, "walked", lambda twin, rollouts, seed: fits.walked(twin, 6, seed, 1.4))
         monkeypatch.setattr(recovery, "budgeted", lambda *given, **more: fits.budgeted(*given, tie="type", **more))
         table = dataclasses.replace(recovery.RECOVERY, places=((method, "2.5"),))
-        assert run([table], Settings(simulated_s=200.0), 1, folder=tmp_path, say=str) == []
+        assert run([table], Settings(simulated_s=300.0), 1, folder=tmp_path, say=str) == []
         figures = read_kept("recovery", tmp_path)[0][0].figures
         assert figures["error_before"] > 0.3
         assert 0 < figures["error"] != figures["error_before"]

@@ -18,7 +18,7 @@ from surefoot.robot import Robot
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 
-WORLDS, SEED = 200, 5
+WORLDS, SEED = 100, 5
 
 
 def original(robot: Robot) -> Path:
