@@ -8,6 +8,8 @@ from surefoot.files import json_ready
 from surefoot.logs import RobotLog
 from surefoot.robot import Robot
 from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, Falls, Side
+from surefoot.verify.fit_gap import FitGap
+from surefoot.verify.paths import Track
 from surefoot.verify.rules import Reason
 from surefoot.verify.verdict import Verdict
 
@@ -57,13 +59,19 @@ def fit_figures() -> dict[str, Any]:
     return {"gaps": gaps, "knobs": [{"name": "delay_s"}], "verdict": "The gap fell from 0.192 to 0.012 (floor 0.011).", "knots": []}
 
 
-def evaluation(drift_m: float | None, error_m_s: float | None) -> dict[str, Any]:
-    straight = {"command": [1.0, 0.0, 0.0], "lateral_abs_m": drift_m}
-    turn = {"command": [0.0, 0.0, 1.0], "lateral_abs_m": 9.0}
-    return {"walk": {"velocity_error_m_s": error_m_s}, "directions": {"+x": straight, "turn left": turn}}
+def evaluation(drift_m: float | None, error_m_s: float | None, falls: int = 0, pushed: int = 0) -> dict[str, Any]:
+    straight = {"command": [1.0, 0.0, 0.0], "lateral_abs_m": drift_m, "episodes": 8, "falls": 0}
+    turn = {"command": [0.0, 0.0, 1.0], "lateral_abs_m": 9.0, "episodes": 8, "falls": falls}
+    walk = {"velocity_error_m_s": error_m_s, "episodes": 40, "falls": falls}
+    return {"walk": walk, "pushed": walk | {"falls": pushed}, "directions": {"+x": straight, "turn left": turn}}
 
 
-def verdict_figures(go: bool = True) -> dict[str, Any]:
+TRACK = Track((0.0, 0.5, 1.0), (0.0, 0.1, 0.2), (0.0, 0.05, 0.1), (0.0, 0.15, float("nan")))
+CLOSED = FitGap(0.192, 0.013, 0.011, measurable=False, nearer=True, held_out=True)
+LEFT = FitGap(0.16, 0.031, 0.012, measurable=True, nearer=True, held_out=True)
+
+
+def verdict_figures(go: bool = True, fit: FitGap | None = CLOSED) -> dict[str, Any]:
     """As `Verdict.to_dict` gives them."""
 
     def side(scale: float) -> Side:
@@ -79,5 +87,6 @@ def verdict_figures(go: bool = True) -> dict[str, Any]:
     reasons = (
         () if go else (Reason("more falls", "adapted", "more falls (9 of 44, was 0): at a low delay"), Reason("worse", "nominal", "worse"))
     )
-    found = Verdict(reasons, ("total drift 1 → 0.5 m",), named, None, (), (), (), {})
+    paths = {one.name: ({"+x": TRACK, "-x": TRACK}, {"+x": TRACK, "-x": TRACK}) for one in named}
+    found = Verdict(reasons, ("total drift 1 → 0.5 m",), named, None, (), (), (), paths, fit=fit)
     return dict(json_ready(found.to_dict()))

@@ -12,13 +12,15 @@ from test_report import HOSTILE, checked
 
 from surefoot.adapt import Adaptation, Fitted, Static, make_knobs, write_adaptation
 from surefoot.policy.agents import make_agent
-from surefoot.report.verdict_page import verdict_page
+from surefoot.report.verdict_page import figure_words, verdict_facts, verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim import Worlds
 from surefoot.sim.twin import Twin
 from surefoot.verify import evaluate
 from surefoot.verify import trial as trials
 from surefoot.verify.evaluate import PUSH_M_S
+from surefoot.verify.fit_gap import UNKNOWN
+from surefoot.verify.paths import tracks_of
 from surefoot.verify.trial import Simulator, run_trials
 from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
@@ -88,17 +90,26 @@ class TestTrials:
             np.testing.assert_allclose(alone.velocity_error_m_s[:1], beside.velocity_error_m_s[:1], rtol=0, atol=0)
         assert len({float(one.lateral_m[0, 0]) for one in together}) == 3
 
+    def test_tracks_end_where_the_drift_is_read(self, robot) -> None:
+        (found,) = run_trials(robot, [Simulator("a", {}, 1, 3)], agents(robot, "trot"), seconds=1.0, threads=1)
+        tracks = tracks_of(found)
+        assert tuple(tracks) == found.directions
+        for k, track in enumerate(tracks.values()):
+            assert len(track.ahead_m) == len(track.low_m) == 1 + 5
+            assert track.left_m[-1] == pytest.approx(found.lateral_m[k].mean(), abs=6e-4)
+            assert (track.low_m[-1], track.high_m[-1]) == pytest.approx((found.lateral_m[k].min(), found.lateral_m[k].max()), abs=6e-4)
+            assert track.ahead_m[-1] == pytest.approx(found.way_m[k].mean(), abs=6e-4)
+
     def test_a_fall_leaves_no_drift_and_is_counted(self, go2) -> None:
         (found,) = run_trials(go2, [Simulator("a", {}, 2, 1)], lambda n: Throw(), seconds=2.0, threads=1)
         assert found.fell.all()
         assert found.fell_pushed.all()
         assert np.isnan(found.lateral_m[found.fell_straight]).all()
 
-    def test_pushes_reach_the_pushed_episodes_alone(self, go2) -> None:
+    def test_pushes_reach_the_pushed_episodes_alone(self, go2, monkeypatch) -> None:
         (calm,) = run_trials(go2, [Simulator("a", {}, 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
         again = run_trials(go2, [Simulator("a", {}, 2, 1), Simulator("b", {}, 1, 1)], agents(go2, "zero"), seconds=1.0, threads=1)[0]
         np.testing.assert_array_equal(calm.power_w, again.power_w)
-        batch = trials._Batch(go2, [Simulator("a", {}, 2, 1)], 1.0, 0)
         kicked = []
 
         class Watched(Worlds):
@@ -106,11 +117,20 @@ class TestTrials:
                 kicked.append((np.hypot(velocity[:, 0], velocity[:, 1]), ids))
                 super().kick(velocity, ids)
 
-        batch.worlds = lambda seed, threads: Watched(go2, batch.n, threads=1)  # type: ignore[method-assign]
-        batch.run(agents(go2, "zero"), 0, 1, lambda done, total: None)
+        monkeypatch.setattr(trials, "Worlds", Watched)
+        run_trials(go2, [Simulator("a", {}, 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
         assert len(kicked) == 1
         np.testing.assert_allclose(kicked[0][0], PUSH_M_S)
         np.testing.assert_array_equal(kicked[0][1], [2, 3])
+
+    def test_a_straight_walk_is_over_when_its_drift_is_read(self, robot, monkeypatch) -> None:
+        monkeypatch.setattr(trials, "DRIFT_S", 0.5)
+        told = []
+        run_trials(
+            robot, [Simulator("a", {}, 1, 1)], agents(robot, "trot"), seconds=1.0, threads=1, progress=lambda *seen: told.append(seen)
+        )
+        total = round(1.0 * robot.contract.control_hz) + round(0.5 * robot.contract.control_hz)
+        assert told == [(k + 1, total) for k in range(total)]
 
 
 class TestVerdict:
@@ -141,6 +161,8 @@ class TestVerdict:
         assert 1 <= len(found.corners) <= 2
         assert {one.what for one in found.worst} == {"before", "after", "the change"}
         assert json.dumps(found.to_dict()) == json.dumps(again.to_dict())
+        assert list(found.paths) == ["nominal", "adapted", "twin mine"]
+        assert len(json.dumps(found.to_dict()["paths"])) < 50_000
         other = judged(go2, "trot", "trot", dataclasses.replace(small, candidates=0), seed=6)
         assert other.named[0].before.value("velocity_error_m_s") != found.named[0].before.value("velocity_error_m_s")
 
@@ -166,6 +188,13 @@ class TestVerdict:
         changed = judged(go2, "trot", "trot", ONE, twin=Pulled("mine", go2, {}))
         values = [[one.before.value("velocity_error_m_s") for one in (*found.named, *found.candidates)] for found in (plain, changed)]
         assert [a == b for a, b in zip(*values, strict=True)] == [True, False, False, False]
+
+    def test_a_robot_that_only_turns_has_no_straight_walks(self, go2) -> None:
+        turning = dataclasses.replace(go2, contract=dataclasses.replace(go2.contract, command_range=((0.0, 0.0), (0.0, 0.0), (-1.0, 1.0))))
+        found = judged(turning, "trot", "zero", dataclasses.replace(SMALL, seconds=1.0))
+        assert found.paths["adapted"] == ({}, {})
+        assert found.named[0].falls.episodes == SMALL.episodes
+        assert "No straight walk" in verdict_page(found, turning, {}, "turns")
 
     def test_no_room_in_the_intervals_leaves_no_candidates(self, go2) -> None:
         exact = adaptation_of(go2)
@@ -193,6 +222,8 @@ class TestCommand:
         assert content["provenance"]["seed"] == 0
         assert len(content["provenance"]["adaptation"]["sha256"]) == len(content["provenance"]["before"]["hash"]) == 64
         assert [one["name"] for one in content["simulators"]] == ["nominal", "adapted"]
+        assert content["fit"] == {"says": UNKNOWN}
+        assert UNKNOWN in said
         page = (here / "verdict" / "verdict.html").read_text()
         checked(page)
         assert "NO-GO" not in page
@@ -243,6 +274,27 @@ class TestCommand:
 
 
 class TestPage:
+    def test_reasons_of_one_simulator_stand_together_without_their_intervals(self) -> None:
+        reasons = [
+            ("adapted", "no figure is better (97.5 % intervals): velocity error 0.1 → 0.2"),
+            ("nominal", "velocity error 0.1 → 0.2 m/s (+0.1 ± 0.02), clearly worse"),
+            ("nominal", "falls in 9 of 40 episodes instead of 0"),
+            ("nominal", "total drift 1.0 → 2.0 m (+1.0 ± 0.2), clearly worse"),
+        ]
+        assert verdict_facts(reasons, ["yaw-rate error 0.2 → 0.1 rad/s", "total drift 2 → 1 m"], "not known") == [
+            ("Against it", "Adapted: no figure is better."),
+            ("Against it", "Nominal: falls in 9 of 40 episodes instead of 0; clearly worse in velocity error 0.1 → 0.2 m/s, total drift 1.0 → 2.0 m."),
+            ("Better", "In the adapted simulator: yaw-rate error 0.2 → 0.1 rad/s; total drift 2 → 1 m."),
+            ("The fit", "Not known."),
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("value", "figure", "words"),
+        [(0.00829, "drift_m", "+0.008"), (-1.0, "drift_m", "−1.000"), (-1e-9, "drift_m", "0.000"), (231.44, "power_w", "+231.4"), (np.nan, "drift_m", "fell")],
+    )  # fmt: skip
+    def test_a_figure_has_the_same_decimals_everywhere(self, value, figure, words) -> None:
+        assert figure_words(value, figure, signed=True) == words
+
     def test_hostile_names_stay_text_and_falls_draw_nothing(self, go2) -> None:
         found = judged(go2, "trot", lambda n: Throw(), dataclasses.replace(SMALL, candidates=2, seconds=2.0))
         reasons = tuple(dataclasses.replace(reason, says=HOSTILE) for reason in found.reasons)

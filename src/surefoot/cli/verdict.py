@@ -21,6 +21,7 @@ from surefoot.report.verdict_page import verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
 from surefoot.verify.compare import Compared, Estimate, Falls
+from surefoot.verify.fit_gap import read_fit_gap
 from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
 FIGURES, PAGE = "verdict.json", "verdict.html"
@@ -48,9 +49,9 @@ def judge_policy(
 
     Both walk the same episodes in the nominal simulator, in the fitted one, on a virtual robot where one is given, and on
     candidates drawn inside the 90 % intervals of the fit: random commands, the same with pushes, and straight ahead in each
-    direction. GO needs tracking or drift in the fitted simulator to be better by more than its uncertainty, and no more
-    falls, nothing clearly worse and no burst of energy or shaking anywhere (docs/verdict.md). Writes verdict.json and
-    verdict.html. Exit code 0 for GO, 3 for NO-GO, 2 for what cannot be judged.
+    direction. GO needs tracking or drift in the fitted simulator to be better by more than its uncertainty, no more falls,
+    nothing clearly worse and no burst of energy or shaking anywhere, also not in a quarter of the candidates, and a fit that
+    came nearer to the robot at all, as the fit.json beside the adaptation says (docs/verdict.md). Writes verdict.json and verdict.html. Exit code 0 for GO, 3 for NO-GO, 2 for what cannot be judged.
 
     Args:
         before: the old policy: path of an ONNX file, the name of one that ships with the robot, or trot
@@ -88,7 +89,7 @@ def judge_policy(
     ) as shown:  # fmt: skip
         task = shown.add_task("", total=None)
         result = reach_verdict(
-            described, old.make, new.make, fitted, hidden, effort=effort, seed=seed, threads=threads,
+            described, old.make, new.make, fitted, hidden, fit=read_fit_gap(adaptation.expanduser(), fitted), effort=effort, seed=seed, threads=threads,
             progress=lambda part, done, total: shown.update(task, description=part, completed=done, total=total),
         )  # fmt: skip
     given = {
@@ -141,7 +142,7 @@ def figures_table(result: Verdict) -> Table:
     table.add_column("simulator", overflow="fold", min_width=9)
     for heading in ("", "falls", "pushed", "v err", "w err", "drift", "way", "CoT", "Δ act"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for one in (*result.named, *([] if result.pooled is None else [result.pooled])):
+    for one in (*result.named, *(one for one in (result.pooled, result.quarter) if one is not None)):
         _rows(table, one)
     every = (*result.candidates, *result.corners)
     for side in ("before", "after") if every else ():
@@ -149,7 +150,7 @@ def figures_table(result: Verdict) -> Table:
         found = [[getattr(one, side).value(name) for one in every] for name in COLUMNS]
         values = [max([v for v in values if not math.isnan(v)] or [math.nan]) for values in found]
         worst = (_decimals(value, name) for value, name in zip(values, COLUMNS, strict=True))
-        table.add_row("worst of them" if side == "before" else "", side, *falls, *worst)
+        table.add_row("worst single one" if side == "before" else "", side, *falls, *worst)
     table.caption = "errors m/s, rad/s; drift, way: m off the commanded line and way, all directions; CoT: work / (weight × way); Δ act: rms; ±: 90 % of the change"
     table.caption_justify = "left"
     return table
@@ -196,7 +197,7 @@ def _most_fallen(falls: list[Falls], side: str) -> str:
 
 def _decimals(value: float, figure: str) -> str:
     if math.isnan(value):
-        return "fell"
+        return "–" if figure == "cost_of_transport" else "fell"  # which the worst quarter has none of
     return f"{value:.2f}" if figure in ("drift_m", "way_error_m", "cost_of_transport") else f"{value:.3f}"
 
 
@@ -210,6 +211,5 @@ def _summary(result: Verdict) -> list[str]:
     lines += [f"worst of the intervals for {one.what}: {one.simulator}; {one.where}" for one in result.worst]
     if not result.candidates:
         lines.append("no candidates were drawn: nothing says how the policies do where the fit is wrong")
-    if result.go:
-        return [*lines, "GO: better beyond its uncertainty, and nothing got clearly worse"]
-    return [*lines, "NO-GO", *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons)]
+    word = "GO: better beyond its uncertainty, and nothing got clearly worse" if result.go else "NO-GO"
+    return [*lines, word, *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons), result.about_fit]

@@ -1,25 +1,35 @@
 """A verdict to look at: GO or NO-GO with its reasons, both policies side by side in each simulator, and their paths from above."""
 
 import math
-import warnings
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from surefoot.report.charts import ADAPTED as AFTER
-from surefoot.report.charts import PANEL, Key, Level, Series, line_chart, number
+from surefoot.report.charts import PANEL, Key, Level, Series, line_chart
 from surefoot.report.charts import SIMULATOR as BEFORE
+from surefoot.report.charts.svg import numbers
 from surefoot.report.page import Card, Page, State, Tile
 from surefoot.robot import Robot
 from surefoot.verify.compare import QUALITY, Compared, Estimate, Falls
-from surefoot.verify.rules import ADAPTED, WORDS, better
-from surefoot.verify.trial import Trial
+from surefoot.verify.paths import Track
+from surefoot.verify.rules import ADAPTED, TWIN, WORDS, better, number_words
 from surefoot.verify.verdict import Verdict
 
 HEIGHT = 190  # px of a path
 LEAST_REACH_M = 0.05  # to each side: all directions share one scale, and a walk that is straight looks so
 KEYS = (Key("before", BEFORE), Key("after", AFTER))
+PATHS = "Straight walks at full speed, each direction from its start on: on the line at 0 nothing drifts. Lines are means over the episodes, bands hold all of them."
+FIGURES = (
+    "Drift is how far off its line a robot is after walking straight ahead, to the left positive; the way is how far it came along the line. "
+    "The totals add up, over all directions, how far both are off what was commanded. Cost of transport is work / (weight × way); "
+    "action change and joint acceleration, root mean squares from tick to tick, say how rough the motion is."
+)
+CLEARLY = ", clearly worse"
+WORST_FOR = {"before": "the old policy", "after": "the new policy", "the change": "the change from old to new"}
+DIRECTIONS = {"+x": "+x, forward", "-x": "−x, backward", "+y": "+y, left", "-y": "−y, right"}
 SHOWN = (*QUALITY, "power_w", "cost_of_transport", "action_change", "joint_acceleration_rad_s2")
 
 
@@ -32,20 +42,18 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     page.card(
         Card(
             state, result.word, says,
-            [
-                *(("Against it", f"{reason.simulator}: {reason.says}.") for reason in result.reasons),
-                *(("Better", f"{gain}, in the adapted simulator.") for gain in result.gains),
-                *(("Worst of the intervals", f"For {one.what}, {one.simulator}: {one.where}.") for one in result.worst),
-            ],
+            verdict_facts([(reason.simulator, reason.says) for reason in result.reasons], result.gains, result.about_fit),
         )
     )  # fmt: skip
     adapted = next(one for one in result.named if one.name == ADAPTED)
     page.tiles([_tile(adapted, figure) for figure in QUALITY] + [_falls_tile(result)])
+    _paths(page, result)
     page.section("Before and after, in each simulator")
+    page.text(f"{places([one.name for one in result.named])} ± is half of a 90 % interval over the episodes.")
+    page.text(FIGURES)
     for one in result.named:
         page.subsection(one.name[:1].upper() + one.name[1:])
         page.table(("figure", "before", "after", "change", "unit"), _rows(one))
-    _paths(page, result)
     _intervals(page, result)
     page.section("Provenance")
     command = facts.get("command")
@@ -55,13 +63,42 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     return page.render()
 
 
+def verdict_facts(reasons: Sequence[tuple[str, str]], gains: Sequence[str], about_fit: str) -> list[tuple[str, str]]:
+    """What stands in the card of a verdict: reasons by simulator, gains, and what the fit left.
+
+    Intervals are left out here, and what follows a colon: the page has them, and a policy that is worse in all has many reasons.
+    """
+    against: dict[str, list[str]] = {}
+    for simulator, says in reasons:
+        against.setdefault(simulator, []).append(re.sub(r" \([^)]*\)", "", says).split(": ")[0])
+    facts = [("Against it", f"{simulator[:1].upper()}{simulator[1:]}: {_merged(says)}.") for simulator, says in against.items()]
+    if gains:
+        facts.append(("Better", f"In the adapted simulator: {'; '.join(gains)}."))
+    return [*facts, ("The fit", f"{about_fit[:1].upper()}{about_fit[1:]}.")]
+
+
+def _merged(reasons: Sequence[str]) -> str:
+    """Reasons of one simulator in a row, with what several of them end in said once."""
+    worse = [says.removesuffix(CLEARLY) for says in reasons if says.endswith(CLEARLY)]
+    others = [says for says in reasons if not says.endswith(CLEARLY)]
+    return "; ".join([*others, *([f"clearly worse in {', '.join(worse)}"] if worse else [])])
+
+
+def places(names: Sequence[str]) -> str:
+    """What the named simulators are."""
+    said = "Nominal is the simulator as the robot's files describe it; adapted is the same with the numbers that the fit found."
+    return (
+        f"{said} The twin is a virtual robot, which stands in for the real one." if any(name.startswith(TWIN) for name in names) else said
+    )
+
+
 def _tile(one: Compared, figure: str) -> Tile:
     name, unit = WORDS[figure]
     gained = better(one, figure)
     state: State = "good" if gained else "bad" if one.change[figure].low > 0 else "plain"
     word = "better" if gained else "worse" if state == "bad" else "no clear change"
-    beside = f"was {number(one.before.value(figure), 3)}; change {_around(one.change[figure])}"
-    return Tile(f"{name[:1].upper() + name[1:]}, adapted", number(one.after.value(figure), 3), unit, beside, state, word)
+    beside = f"was {figure_words(one.before.value(figure), figure)}; change {around(one.change[figure], figure, signed=True)}"
+    return Tile(f"{name[:1].upper() + name[1:]}, adapted", figure_words(one.after.value(figure), figure), unit, beside, state, word)
 
 
 def _falls_tile(result: Verdict) -> Tile:
@@ -84,59 +121,55 @@ def _rows(one: Compared) -> list[tuple[str, str, str, str, str]]:
     ]
     for figure in SHOWN:
         sides = [
-            number(side.value(figure), 3) if figure not in side.figures else _around(side.figures[figure])
+            figure_words(side.value(figure), figure) if figure not in side.figures else around(side.figures[figure], figure)
             for side in (one.before, one.after)
         ]
-        change = _around(one.change[figure], "+") if figure in one.change else ""
+        change = around(one.change[figure], figure, signed=True) if figure in one.change else ""
         rows.append((WORDS[figure][0], sides[0], sides[1], change, WORDS[figure][1]))
     for name in one.before.drift_m:
-        rows.append((f"drift {name}", *(_around(side.drift_m[name], "+") for side in (one.before, one.after)), "", "m"))  # type: ignore[arg-type]
-        rows.append((f"way {name}", *(_around(side.way_m[name]) for side in (one.before, one.after)), "", "m"))  # type: ignore[arg-type]
+        drift, way = (
+            [around(getattr(side, kind)[name], "drift_m", kind == "drift_m") for side in (one.before, one.after)]
+            for kind in ("drift_m", "way_m")
+        )
+        rows += [(f"drift {name}", drift[0], drift[1], "", "m"), (f"way {name}", way[0], way[1], "", "m")]
     return rows
 
 
-def _around(value: Estimate, sign: str = "") -> str:
-    """A value with half of its interval, in a cell that does not break."""
-    if math.isnan(value.value):
+def figure_words(value: float, figure: str, signed: bool = False) -> str:
+    """A figure with the same decimals wherever it stands, so that columns compare at a glance."""
+    if math.isnan(value):
         return "fell"
-    said = f"+{number(value.value, 3)}" if sign and value.value > 0 else number(value.value, 3)
-    return said + (f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{number(value.half, 2)}" if math.isfinite(value.half) else "")
+    said = number_words(abs(value), figure)
+    return f"{'−' if value < 0 else '+' if signed else ''}{said}" if float(said) else said
+
+
+def around(value: Estimate, figure: str, signed: bool = False) -> str:
+    """A figure with half of its interval, in a cell that does not break."""
+    said = figure_words(value.value, figure, signed)
+    return said + (f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{number_words(value.half, figure)}" if math.isfinite(value.half) else "")
 
 
 def _paths(page: Page, result: Verdict) -> None:
     page.section("Paths from above")
     for name, (before, after) in result.paths.items():
-        if not before.directions:
+        if not before:
             page.text("No straight walk is in this robot's command range.")
             return
         page.subsection(name[:1].upper() + name[1:])
-        across = np.abs(np.concatenate([trial.path_m[..., 1].ravel() for trial in (before, after)]))
-        reach_m = max(LEAST_REACH_M, 1.05 * float(across[np.isfinite(across)].max()))
-        page.panels(
-            [_path_chart(before, after, k, reach_m) for k in range(len(before.directions))],
-            "Each direction from the start on, straight along 0 when nothing drifts: the mean over the episodes, with the span of all of them.",
-            KEYS,
+        page.panels(path_charts(before, after), PATHS, KEYS)
+
+
+def path_charts(before: Mapping[str, Track], after: Mapping[str, Track]) -> list[str]:
+    """Straight walks from above, a chart for each direction, all to one scale."""
+    across = numbers([edge for tracks in (before, after) for track in tracks.values() for edge in (*track.low_m, *track.high_m)])
+    reach_m = max(LEAST_REACH_M, 1.05 * float(np.abs(across[np.isfinite(across)]).max(initial=0.0)))
+    return [
+        line_chart(
+            [Series("", one[name].ahead_m, one[name].left_m, look, one[name].low_m, one[name].high_m) for one, look in ((before, BEFORE), (after, AFTER))],
+            "along the command, m", "drift to the left, m", title=DIRECTIONS.get(name, name), levels=[Level(0.0, "")], y_range=(-reach_m, reach_m), width=PANEL, height=HEIGHT,
         )
-
-
-def _path_chart(before: Trial, after: Trial, k: int, reach_m: float) -> str:
-    series = []
-    for trial, look in ((before, BEFORE), (after, AFTER)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # points at which every episode lies on the floor stay NaN
-            ahead = np.nanmean(trial.path_m[k, :, :, 0], axis=0)
-            across = trial.path_m[k, :, :, 1]
-            series.append(Series("", ahead, np.nanmean(across, axis=0), look, np.nanmin(across, axis=0), np.nanmax(across, axis=0)))
-    return line_chart(
-        series,
-        "along the command, m",
-        "to the left, m",
-        title=before.directions[k],
-        levels=[Level(0.0, "")],
-        y_range=(-reach_m, reach_m),
-        width=PANEL,
-        height=HEIGHT,
-    )
+        for name in before
+    ]  # fmt: skip
 
 
 def _intervals(page: Page, result: Verdict) -> None:
@@ -146,23 +179,34 @@ def _intervals(page: Page, result: Verdict) -> None:
         page.text("No candidates were drawn inside the intervals of the fit, so nothing says how the policies do where it is wrong.")
         return
     page.text(
-        f"{len(result.candidates)} robots drawn inside the 90 % intervals of the fit"
-        + (f", and {len(result.corners)} with the knobs that matter most at their bad ends." if result.corners else ".")
+        f"A fit leaves each of its numbers an interval, and the robot may be anywhere in it. So both policies also walked on {len(result.candidates)} "
+        f"candidates, robots drawn inside the 90 % intervals"
+        + (f", and on {len(result.corners)} at corners, with the numbers that matter most at their bad ends." if result.corners else ".")
     )
     if result.pooled is not None:
-        page.table(("figure", "before", "after", "change", "unit"), _rows(result.pooled), "The mean over them.")
+        page.table(("figure", "before", "after", "change", "unit"), _rows(result.pooled), "The mean over the candidates.")
+    if result.quarter is not None:
+        page.subsection("The worst quarter of the candidates")
+        page.table(
+            ("figure", "before", "after", "change", "unit"),
+            [row for row in _rows(result.quarter) if row[0] != WORDS["cost_of_transport"][0]],
+            "For each figure, the quarter of the candidates in which it changes worst: chosen by one half of the episodes and measured in the other, so that chance does not choose.",
+        )
     if result.worst:
         page.table(
             ("worst for", "robot", "score", "mean score", "marked by"),
-            [(one.what, one.simulator, one.score, one.typical, one.where) for one in result.worst],
-            "The score is 0 for a perfect walk: errors as shares of full speed and of the way, and the share of episodes that fell.",
+            [
+                (WORST_FOR.get(one.what, one.what), one.simulator, f"{one.score:.2f}", f"{one.typical:.2f}", one.where)
+                for one in result.worst
+            ],
+            "The score is 0 for a perfect walk: errors as shares of full speed and of the way, and the share of episodes that fell. What marks a robot is a hint where to look, not a cause.",
         )
     page.table(
         ("robot", "falls", *(f"{WORDS[figure][0]}, {WORDS[figure][1]}" for figure in QUALITY)),
         [
             (
                 one.name, _arrow(*(str(getattr(one.falls, side) + getattr(one.falls_pushed, side)) for side in ("before", "after"))),
-                *(_arrow(*(number(getattr(one, side).value(figure), 3) for side in ("before", "after"))) for figure in QUALITY),
+                *(_arrow(*(figure_words(getattr(one, side).value(figure), figure) for side in ("before", "after"))) for figure in QUALITY),
             )
             for one in every
         ],

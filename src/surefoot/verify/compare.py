@@ -92,7 +92,7 @@ def compare(name: str, before: Trial, after: Trial, level: float = LEVEL) -> Com
 def compare_over(name: str, pairs: Sequence[tuple[Trial, Trial]], level: float = LEVEL) -> Compared:
     """The same over several simulators that walked the same episodes: averaged over them first, since commands are what scatters."""
     old, new = ([pair[k] for pair in pairs] for k in range(2))
-    change = {figure: estimate(_mean(_stacked(new, figure) - _stacked(old, figure)), level) for figure in PER_EPISODE}
+    change = {figure: estimate(finite_mean(_stacked(new, figure) - _stacked(old, figure)), level) for figure in PER_EPISODE}
     falls = [Falls.of(*(np.concatenate([trial.fell, trial.fell_straight.ravel()]) for trial in pair)) for pair in pairs]
     pushed = [Falls.of(*(trial.fell_pushed for trial in pair)) for pair in pairs]
     return Compared(name, _side(old), _side(new), change, Falls.together(falls), Falls.together(pushed))
@@ -101,10 +101,10 @@ def compare_over(name: str, pairs: Sequence[tuple[Trial, Trial]], level: float =
 def _side(trials: Sequence[Trial]) -> Side:
     lateral = _stacked(trials, "lateral_m")
     by_direction = [
-        {name: estimate(row) for name, row in zip(trials[0].directions, _mean(values), strict=True)}
+        {name: estimate(row) for name, row in zip(trials[0].directions, finite_mean(values), strict=True)}
         for values in (lateral, np.abs(lateral), _stacked(trials, "way_m"))
     ]
-    figures = {figure: estimate(_mean(_stacked(trials, figure))) for figure in PER_EPISODE}
+    figures = {figure: estimate(finite_mean(_stacked(trials, figure))) for figure in PER_EPISODE}
     return Side(figures, float(np.mean([trial.cost_of_transport for trial in trials])), *by_direction)
 
 
@@ -112,7 +112,7 @@ def _stacked(trials: Sequence[Trial], name: str) -> np.ndarray:
     return np.stack([getattr(trial, name) for trial in trials])
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
+def finite_mean(values: np.ndarray) -> np.ndarray:
     """Over the first axis, of what is finite; NaN where nothing is."""
     finite = np.isfinite(values)
     count = finite.sum(axis=0)

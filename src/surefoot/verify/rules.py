@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.verify.compare import EFFORT, LEVEL, QUALITY, Compared, Estimate, Falls, widened
+from surefoot.verify.fit_gap import FitGap
 
 LEAST_GAIN = 0.03  # of the old figure: less is not worth putting an unknown policy on a robot, however certain
 CLEARLY_WORSE = 0.10  # of the old figure: fine-tuning moves everything a little, and a tenth is what a user would notice
@@ -26,6 +27,8 @@ LIMITS = {
 }  # fmt: skip
 
 NOMINAL, ADAPTED, POOLED, TOGETHER = "nominal", "adapted", "over the intervals", "all simulators together"
+QUARTER = "worst quarter of the intervals"
+TWIN = "twin "  # before the name of a virtual robot
 WORDS = {
     "velocity_error_m_s": ("velocity error", "m/s"), "turn_error_rad_s": ("yaw-rate error", "rad/s"), "drift_m": ("total drift", "m"), "way_error_m": ("total way error", "m"),
     "power_w": ("mechanical power", "W"), "cost_of_transport": ("cost of transport", ""), "action_change": ("action change", ""),
@@ -43,12 +46,18 @@ class Reason:
 
 
 def judge(
-    named: Sequence[Compared], pooled: Compared | None, candidates: Sequence[Compared], full: dict[str, float]
+    named: Sequence[Compared],
+    pooled: Compared | None,
+    candidates: Sequence[Compared],
+    full: dict[str, float],
+    quarter: Compared | None = None,
+    fit: FitGap | None = None,
 ) -> tuple[tuple[Reason, ...], tuple[str, ...]]:
     """Reasons against the new policy, and what it gained; `full` is what counts as full size of each figure of QUALITY.
 
-    `pooled` is the mean over robots drawn in the intervals of the fit; `candidates` are those one by one and others at ends of
-    the intervals, with changes whose intervals are wide enough for the number of them.
+    `pooled` is the mean over robots drawn in the intervals of the fit, `quarter` that over the worst of them; `candidates` are
+    those one by one and others at ends of the intervals, with changes whose intervals are wide enough for the number of them.
+    `fit` is how near the adapted simulator is to the robot, where that is known.
     """
     adapted = next(one for one in named if one.name == ADAPTED)
     gains = tuple(change_words(adapted, figure) for figure in QUALITY if better(adapted, figure))
@@ -65,6 +74,8 @@ def judge(
         told = "; ".join(change_words(adapted, figure) for figure in QUALITY)
         sure = f"beyond its uncertainty ({100 - 100 * (1 - LEVEL) / len(QUALITY):g} % intervals, since {len(QUALITY)} are tried) and by {100 * LEAST_GAIN:g} %"
         reasons.insert(0, Reason("not better", ADAPTED, f"no figure is better {sure}: {told}"))
+    if fit is not None and not fit.nearer:
+        reasons.insert(0, Reason("no nearer", ADAPTED, "the fit came no nearer to the robot, whatever the policy does in its simulator"))
     if not any(reason.rule == "more falls" for reason in reasons):  # too few in any one of them to be no chance may be enough together
         falls, pushed = Falls.together([one.falls for one in everywhere]), Falls.together([one.falls_pushed for one in everywhere])
         reasons += _more_falls(TOGETHER, falls, pushed, FALL_CHANCE)
@@ -72,6 +83,8 @@ def judge(
         if one.falls.after > MOST_FALLS * one.falls.episodes and (one is adapted or one.falls.after > one.falls.before):
             says = f"falls in {one.falls.after} of {one.falls.episodes} episodes without a push, above {100 * MOST_FALLS:g} %"
             reasons.append(Reason("falls too often", one.name, says))
+    if quarter is not None and pooled is not None:
+        reasons += _only_in(quarter, pooled, full)
     reasons += _one_by_one(candidates, full)
     return tuple(reasons), gains
 
@@ -113,6 +126,17 @@ def _strained(every: Sequence[Compared]) -> list[Reason]:
             rule = "energy" if figure == "cost_of_transport" else "rough"
             says = f"{WORDS[figure][0]} {before} → {after}, more than {factor:g} times{_beside(beyond, every)}"
             found.append(Reason(rule, most.name, says))
+    return found
+
+
+def _only_in(quarter: Compared, pooled: Compared, full: dict[str, float]) -> list[Reason]:
+    """What got worse in the worst quarter of the candidates and not over all of them, which has been said already."""
+    found = []
+    if not _more_falls(pooled.name, pooled.falls, pooled.falls_pushed, FALL_CHANCE):
+        found += _more_falls(quarter.name, quarter.falls, quarter.falls_pushed, FALL_CHANCE)
+    for figure in QUALITY:
+        if worse(quarter, figure, full) and not worse(pooled, figure, full):
+            found.append(Reason("worse", quarter.name, f"{change_words(quarter, figure)}, clearly worse"))
     return found
 
 

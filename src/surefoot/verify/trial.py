@@ -2,7 +2,7 @@
 
 Definitions are those of `verify.evaluate`; what is kept here is one number for each episode, so that two policies can be
 compared episode by episode. Simulators that differ in settings alone are one batch of worlds; another time step, or something
-that a fit adds beside the settings, needs another.
+that a fit adds beside the settings, needs another. Straight walks are a batch of their own, since they are over sooner.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ from surefoot.verify.evaluate import (
 
 AddedAction = Callable[[Sensors, np.ndarray], np.ndarray]
 
-PATH_HZ = 10.0  # points of a path that is kept for drawing
+PATH_HZ = 5.0  # points of a path that is kept for drawing
 
 
 @dataclass(frozen=True)
@@ -111,123 +111,177 @@ def run_trials(
         batches.setdefault((one.physics_hz or robot.physics_hz, id(one.residual), id(one.action_delta)), []).append(i)
     found: dict[int, Trial] = {}
     for b, chosen in enumerate(batches.values()):
+        alike = [simulators[i] for i in chosen]
+        courses = _random_course(robot, alike, seconds, seed), _straight_course(robot, alike, seconds, seed)
+        total, walked, done = sum(course.ticks for course in courses), [], 0
+        for course in courses:
 
-        def tick(done: int, total: int, b: int = b) -> None:
-            if progress is not None:
-                progress(b * total + done, len(batches) * total)
+            def tick(k: int, before: int = b * total + done, total: int = total) -> None:
+                if progress is not None:
+                    progress(before + k, len(batches) * total)
 
-        batch = _Batch(robot, [simulators[i] for i in chosen], seconds, seed)
-        found |= zip(chosen, batch.run(make_agent, seed, threads, tick), strict=True)
+            walked.append(_walk(robot, alike, course, make_agent, seed, threads, tick))
+            done += course.ticks
+        found |= zip(chosen, _trials(robot, alike, *courses, *walked), strict=True)
     return [found[i] for i in range(len(simulators))]
 
 
-class _Batch:
-    """Worlds of several simulators: of each first the walks, then the pushed walks, then the straight ones by direction."""
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """What the worlds of one batch walk, rows of one simulator beside each other."""
 
-    def __init__(self, robot: Robot, simulators: Sequence[Simulator], seconds: float, seed: int) -> None:
-        contract = robot.contract
-        self.robot, self.simulators, self.lines = robot, simulators, lines_of(robot)
-        self.ticks, self.drift_ticks = (round(time_s * contract.control_hz) for time_s in (seconds, drift_s_of(seconds)))
-        self.hold, self.settle = round(HOLD_S * contract.control_hz), round(SETTLE_S * contract.control_hz)
-        self.push_ticks = round(min(PUSH_EVERY_S, seconds / 2) * contract.control_hz)  # short episodes are pushed too
-        sizes = [2 * s.episodes + len(self.lines) * s.straight_episodes for s in simulators]
-        self.start, self.n = np.concatenate([[0], np.cumsum(sizes)[:-1]]), int(sum(sizes))
-        # Drawn for the largest simulator, of which the others take the first: episode k is the same in all of them.
-        most = max(s.episodes for s in simulators)
-        many = max(most, *(s.straight_episodes for s in simulators))
-        low, high = np.array(contract.command_range).T
-        random = [np.random.default_rng([seed, 21, stream]) for stream in range(3)]
-        drawn = random[0].uniform(low, high, (most, -(-self.ticks // self.hold), 3)).repeat(self.hold, axis=1)[:, : self.ticks]
-        joints = contract.pose_rad + random[1].uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (many, contract.n_joints))
-        angles = random[2].uniform(0, 2 * np.pi, (most, self.ticks // self.push_ticks))
-        self.command, self.joints = np.zeros((self.n, self.ticks, 3)), np.zeros((self.n, contract.n_joints))
-        self.walks, self.pushed, self.straight = [], [], []
-        self.angles = np.concatenate([angles[: s.episodes] for s in simulators])
-        for start, s in zip(self.start, simulators, strict=True):
-            walks = start + np.arange(s.episodes)
-            straight = start + 2 * s.episodes + np.arange(len(self.lines) * s.straight_episodes).reshape(-1, s.straight_episodes)
-            for rows in (walks, walks + s.episodes):
-                self.command[rows], self.joints[rows] = drawn[: s.episodes], joints[: s.episodes]
-            for rows, value in zip(straight, self.lines.values(), strict=True):
-                self.command[rows], self.joints[rows] = value, joints[: s.straight_episodes]
-            self.walks.append(walks)
-            self.pushed.append(walks + s.episodes)
-            self.straight.append(straight)
-        self.joints = np.clip(self.joints, *np.array(contract.position_limit_rad).T)
+    command: np.ndarray  # (n, ticks, 3)
+    joints_rad: np.ndarray  # (n, n_joints) to start from
+    start: np.ndarray  # (n_simulators + 1,) first row of each simulator, and the end
+    pushed: np.ndarray  # rows that are pushed
+    push_rad: np.ndarray  # (n_pushed, pushes) direction of each push
+    push_ticks: int  # from one push to the next
 
-    def worlds(self, seed: int, threads: int) -> Worlds:
-        torque_speed = any(TORQUE_SPEED & set(s.settings) for s in self.simulators)
-        alike = self.simulators[0]  # in all that is not a setting
-        made = Worlds(self.robot, self.n, seed=seed, threads=threads, physics_hz=alike.physics_hz, torque_speed=torque_speed)
-        made.residual, made.action_delta = alike.residual, alike.action_delta
-        for start, end, simulator in zip(self.start, [*self.start[1:], self.n], self.simulators, strict=True):
-            for name, value in simulator.settings.items():
-                made.set(name, value, np.arange(start, end))
-        made.reset(joint_position_rad=self.joints)
-        return made
+    @property
+    def ticks(self) -> int:
+        """Control ticks of an episode."""
+        return self.command.shape[1]
 
-    def run(self, make_agent: Callable[[int], Agent], seed: int, threads: int, progress: Callable[[int, int], None]) -> list[Trial]:
-        worlds, agent = self.worlds(seed, threads), make_agent(self.n)
-        agent.reset(None)
-        contract, n = self.robot.contract, self.n
-        every = max(1, round(contract.control_hz / PATH_HZ))
-        total = {key: np.zeros(n) for key in ("velocity", "turn", "counted", "work", "way", "change", "acceleration", "up", "stepped")}
-        place = np.full((n, 1 + self.drift_ticks // every, 2), np.nan)
-        place[:, 0] = 0.0
-        ends = np.full((n, 2), np.nan)
-        down, pushed = np.zeros(n, dtype=bool), np.concatenate(self.pushed)
-        action_before, velocity_before = np.zeros((n, contract.n_joints)), worlds.joint_velocity_rad_s
-        for k in range(self.ticks):
-            action = agent.act(worlds.sensors, self.command[:, k])
-            worlds.step(action)
-            if (k + 1) % self.push_ticks == 0 and k + 1 < self.ticks:
-                kick, angle = np.zeros((len(pushed), 6)), self.angles[:, (k + 1) // self.push_ticks - 1]
-                kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
-                worlds.kick(kick, pushed)
-            quaternion, base, joint_velocity = worlds.base_quaternion, worlds.base_velocity, worlds.joint_velocity_rad_s
-            down |= (gravity_in_base(quaternion)[:, 2] > FALLEN_GRAVITY_Z) | ~worlds.alive
-            up = ~down
-            counted = up & (k % self.hold >= self.settle)
-            planar = in_heading_frame(base[:, :3], quaternion)[:, :2]
-            _add(total["velocity"], np.linalg.norm(self.command[:, k, :2] - planar, axis=1), counted)
-            _add(total["turn"], np.abs(self.command[:, k, 2] - base[:, 5]), counted)
-            total["counted"] += counted
-            _add(total["work"], np.maximum(worlds.torque_nm * joint_velocity, 0).sum(axis=1), up)
-            _add(total["way"], np.linalg.norm(base[:, :2], axis=1), up)
-            total["up"] += up
-            if k:  # the first tick has no tick before it
-                _add(total["change"], ((action - action_before) ** 2).mean(axis=1), up)
-                _add(total["acceleration"], (((joint_velocity - velocity_before) / contract.control_dt_s) ** 2).mean(axis=1), up)
-                total["stepped"] += up
-            action_before, velocity_before = action, joint_velocity
-            here = np.where(up[:, None], worlds.base_position_m[:, :2], np.nan)
-            if (k + 1) % every == 0 and k + 1 <= self.drift_ticks:
-                place[:, (k + 1) // every] = here
-            if k + 1 == self.drift_ticks:
-                ends, down_then = here, down.copy()
-            progress(k + 1, self.ticks)
-        return [self._trial(i, total, down, down_then, ends, place) for i in range(len(self.simulators))]
 
-    def _trial(
-        self, i: int, total: dict[str, np.ndarray], down: np.ndarray, down_then: np.ndarray, ends: np.ndarray, place: np.ndarray
-    ) -> Trial:
-        walks, straight = self.walks[i], self.straight[i]
-        of = {key: values[walks] for key, values in total.items()}
-        ahead = np.array([command[:2] for command in self.lines.values()]).reshape(-1, 2)
-        speed = np.linalg.norm(ahead, axis=1)
-        ahead /= speed[:, None]
-        left = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
-        path = np.stack([np.einsum("dspx,dx->dsp", place[straight], axis) for axis in (ahead, left)], axis=-1)
-        weight_n = self.robot.mass_kg * GRAVITY_M_S2
-        return Trial(
-            directions=tuple(self.lines), fell=down[walks], fell_pushed=down[self.pushed[i]], fell_straight=down_then[straight],
+@dataclass(frozen=True, eq=False)
+class _Walked:
+    """What one batch did; places are NaN from a fall on."""
+
+    total: dict[str, np.ndarray]  # sums over the ticks that count, by name, (n,)
+    down: np.ndarray  # (n,) at the end
+    path_m: np.ndarray  # (n, points, 2) in the world
+    end_m: np.ndarray  # (n, 2)
+
+
+def _starts(robot: Robot, simulators: Sequence[Simulator], seed: int) -> np.ndarray:
+    """Joint positions to start from; drawn for the largest simulator, of which the others take the first: episode k is the same in all."""
+    contract = robot.contract
+    most = max(count for s in simulators for count in (s.episodes, s.straight_episodes))
+    random = np.random.default_rng([seed, 21, 1])
+    joints = contract.pose_rad + random.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (most, contract.n_joints))
+    return np.clip(joints, *np.array(contract.position_limit_rad).T)
+
+
+def _random_course(robot: Robot, simulators: Sequence[Simulator], seconds: float, seed: int) -> _Course:
+    """Of each simulator the walks under random commands, then the same with pushes."""
+    contract = robot.contract
+    ticks, hold = (round(time_s * contract.control_hz) for time_s in (seconds, HOLD_S))
+    push_ticks = round(min(PUSH_EVERY_S, seconds / 2) * contract.control_hz)  # short episodes are pushed too
+    most = max(s.episodes for s in simulators)
+    low, high = np.array(contract.command_range).T
+    command = np.random.default_rng([seed, 21, 0]).uniform(low, high, (most, -(-ticks // hold), 3)).repeat(hold, axis=1)[:, :ticks]
+    push_rad = np.random.default_rng([seed, 21, 2]).uniform(0, 2 * np.pi, (most, ticks // push_ticks))
+    joints = _starts(robot, simulators, seed)
+    start = np.concatenate([[0], np.cumsum([2 * s.episodes for s in simulators])])
+    return _Course(
+        command=np.concatenate([command[: s.episodes] for s in simulators for _ in range(2)]),
+        joints_rad=np.concatenate([joints[: s.episodes] for s in simulators for _ in range(2)]), start=start,
+        pushed=np.concatenate([first + s.episodes + np.arange(s.episodes) for first, s in zip(start, simulators, strict=False)]),
+        push_rad=np.concatenate([push_rad[: s.episodes] for s in simulators]), push_ticks=push_ticks,
+    )  # fmt: skip
+
+
+def _straight_course(robot: Robot, simulators: Sequence[Simulator], seconds: float, seed: int) -> _Course:
+    """Of each simulator the straight walks of each direction; no longer than until the drift is read."""
+    lines, joints = np.array(list(lines_of(robot).values())).reshape(-1, 3), _starts(robot, simulators, seed)
+    ticks = round(drift_s_of(seconds) * robot.contract.control_hz)
+    commands = np.concatenate([lines.repeat(s.straight_episodes, axis=0) for s in simulators])
+    return _Course(
+        command=commands[:, None].repeat(ticks, axis=1), joints_rad=np.concatenate([joints[: s.straight_episodes] for s in simulators for _ in lines] or [joints[:0]]),
+        start=np.concatenate([[0], np.cumsum([len(lines) * s.straight_episodes for s in simulators])]), pushed=np.zeros(0, dtype=int), push_rad=np.zeros((0, 0)),
+        push_ticks=ticks,
+    )  # fmt: skip
+
+
+def _worlds(robot: Robot, simulators: Sequence[Simulator], course: _Course, seed: int, threads: int) -> Worlds:
+    torque_speed = any(TORQUE_SPEED & set(s.settings) for s in simulators)
+    alike = simulators[0]  # in all that is not a setting
+    made = Worlds(robot, len(course.command), seed=seed, threads=threads, physics_hz=alike.physics_hz, torque_speed=torque_speed)
+    made.residual, made.action_delta = alike.residual, alike.action_delta
+    for first, end, simulator in zip(course.start, course.start[1:], simulators, strict=False):
+        for name, value in simulator.settings.items():
+            made.set(name, value, np.arange(first, end))
+    made.reset(joint_position_rad=course.joints_rad)
+    return made
+
+
+def _walk(
+    robot: Robot,
+    simulators: Sequence[Simulator],
+    course: _Course,
+    make_agent: Callable[[int], Agent],
+    seed: int,
+    threads: int,
+    progress: Callable[[int], None],
+) -> _Walked:
+    contract, n = robot.contract, len(course.command)
+    total = {key: np.zeros(n) for key in ("velocity", "turn", "counted", "work", "way", "change", "acceleration", "up", "stepped")}
+    every = max(1, round(contract.control_hz / PATH_HZ))
+    place = np.full((n, 1 + course.ticks // every, 2), np.nan)
+    place[:, 0] = 0.0
+    down, here = np.zeros(n, dtype=bool), np.full((n, 2), np.nan)
+    if not n:  # a robot whose command range has no straight walk
+        return _Walked(total, down, place, here)
+    hold, settle = (round(time_s * contract.control_hz) for time_s in (HOLD_S, SETTLE_S))
+    worlds, agent = _worlds(robot, simulators, course, seed, threads), make_agent(n)
+    agent.reset(None)
+    action_before, velocity_before = np.zeros((n, contract.n_joints)), worlds.joint_velocity_rad_s
+    for k in range(course.ticks):
+        action = agent.act(worlds.sensors, course.command[:, k])
+        worlds.step(action)
+        if len(course.pushed) and (k + 1) % course.push_ticks == 0 and k + 1 < course.ticks:
+            kick, angle = np.zeros((len(course.pushed), 6)), course.push_rad[:, (k + 1) // course.push_ticks - 1]
+            kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
+            worlds.kick(kick, course.pushed)
+        quaternion, base, joint_velocity = worlds.base_quaternion, worlds.base_velocity, worlds.joint_velocity_rad_s
+        down |= (gravity_in_base(quaternion)[:, 2] > FALLEN_GRAVITY_Z) | ~worlds.alive
+        up = ~down
+        counted = up & (k % hold >= settle)
+        planar = in_heading_frame(base[:, :3], quaternion)[:, :2]
+        _add(total["velocity"], np.linalg.norm(course.command[:, k, :2] - planar, axis=1), counted)
+        _add(total["turn"], np.abs(course.command[:, k, 2] - base[:, 5]), counted)
+        total["counted"] += counted
+        _add(total["work"], np.maximum(worlds.torque_nm * joint_velocity, 0).sum(axis=1), up)
+        _add(total["way"], np.linalg.norm(base[:, :2], axis=1), up)
+        total["up"] += up
+        if k:  # the first tick has no tick before it
+            _add(total["change"], ((action - action_before) ** 2).mean(axis=1), up)
+            _add(total["acceleration"], (((joint_velocity - velocity_before) / contract.control_dt_s) ** 2).mean(axis=1), up)
+            total["stepped"] += up
+        action_before, velocity_before = action, joint_velocity
+        here = np.where(up[:, None], worlds.base_position_m[:, :2], np.nan)
+        if (k + 1) % every == 0:
+            place[:, (k + 1) // every] = here
+        progress(k + 1)
+    return _Walked(total, down, place, here)
+
+
+def _trials(
+    robot: Robot, simulators: Sequence[Simulator], course: _Course, straight_course: _Course, walked: _Walked, straight: _Walked
+) -> list[Trial]:
+    lines = lines_of(robot)
+    ahead = np.array([command[:2] for command in lines.values()]).reshape(-1, 2)
+    speed = np.linalg.norm(ahead, axis=1)
+    ahead /= speed[:, None]
+    left = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
+    weight_n = robot.mass_kg * GRAVITY_M_S2
+    found = []
+    for i, simulator in enumerate(simulators):
+        walks = course.start[i] + np.arange(simulator.episodes)
+        rows = np.arange(straight_course.start[i], straight_course.start[i + 1]).reshape(len(lines), simulator.straight_episodes)
+        of = {key: values[walks] for key, values in walked.total.items()}
+        path, end = straight.path_m[rows], straight.end_m[rows]
+        found.append(Trial(
+            directions=tuple(lines), fell=walked.down[walks], fell_pushed=walked.down[walks + simulator.episodes], fell_straight=straight.down[rows],
             velocity_error_m_s=_over(of["velocity"], of["counted"]), turn_error_rad_s=_over(of["turn"], of["counted"]),
             power_w=_over(of["work"], of["up"]), action_change=np.sqrt(_over(of["change"], of["stepped"])),
             joint_acceleration_rad_s2=np.sqrt(_over(of["acceleration"], of["stepped"])),
             cost_of_transport=float(of["work"].sum() / max(weight_n * of["way"].sum(), 1e-9)),
-            commanded_m=speed * self.drift_ticks * self.robot.contract.control_dt_s,
-            way_m=np.einsum("dsx,dx->ds", ends[straight], ahead), lateral_m=np.einsum("dsx,dx->ds", ends[straight], left), path_m=path,
-        )  # fmt: skip
+            commanded_m=speed * straight_course.ticks * robot.contract.control_dt_s,
+            way_m=np.einsum("dsx,dx->ds", end, ahead), lateral_m=np.einsum("dsx,dx->ds", end, left),
+            path_m=np.stack([np.einsum("dspx,dx->dsp", path, axis) for axis in (ahead, left)], axis=-1),
+        ))  # fmt: skip
+    return found
 
 
 def _add(total: np.ndarray, values: np.ndarray, counted: np.ndarray) -> None:

@@ -18,7 +18,10 @@ from surefoot.sim.worlds import Worlds
 from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
 from surefoot.verify.compare import LEVEL, QUALITY, Compared, compare, compare_over, estimate
 from surefoot.verify.evaluate import EPISODE_S
-from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, Reason, judge
+from surefoot.verify.fit_gap import UNKNOWN, FitGap
+from surefoot.verify.paths import Track, tracks_of
+from surefoot.verify.quarter import compare_worst
+from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge
 from surefoot.verify.trial import AddedAction, Simulator, Trial, drift_s_of, lines_of, run_trials
 
 
@@ -45,7 +48,9 @@ class Verdict:
     candidates: tuple[Compared, ...]  # drawn in the intervals
     corners: tuple[Compared, ...]  # and at ends of it
     worst: tuple[Worst, ...]
-    paths: dict[str, tuple[Trial, Trial]]  # of the named simulators
+    paths: dict[str, tuple[dict[str, Track], dict[str, Track]]]  # of the named simulators, before and after, by direction
+    quarter: Compared | None = None  # the mean over the worst quarter of the candidates
+    fit: FitGap | None = None  # how near the adapted simulator is to the robot
 
     @property
     def go(self) -> bool:
@@ -57,13 +62,24 @@ class Verdict:
         """GO or NO-GO."""
         return "GO" if self.go else "NO-GO"
 
+    @property
+    def about_fit(self) -> str:
+        """One sentence on what the adapted simulator is worth."""
+        return UNKNOWN if self.fit is None else self.fit.says
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         every = {"simulators": self.named, "candidates": self.candidates, "corners": self.corners}
         return {
-            "verdict": self.word, "reasons": [asdict(reason) for reason in self.reasons], "gains": list(self.gains), "intervals": None if self.pooled is None else asdict(self.pooled),
+            "verdict": self.word, "reasons": [asdict(reason) for reason in self.reasons], "gains": list(self.gains),
+            "fit": ({} if self.fit is None else asdict(self.fit)) | {"says": self.about_fit},
+            "intervals": None if self.pooled is None else asdict(self.pooled), "worst_quarter": None if self.quarter is None else asdict(self.quarter),
             "limits": LIMITS,
             **{key: [asdict(one) for one in found] for key, found in every.items()}, "worst": [asdict(one) for one in self.worst],
+            "paths": {
+                name: {side: {direction: asdict(track) for direction, track in tracks.items()} for side, tracks in zip(("before", "after"), both, strict=True)}
+                for name, both in self.paths.items()
+            },
         }  # fmt: skip
 
 
@@ -108,12 +124,13 @@ def reach_verdict(
     adaptation: Adaptation,
     twin: Twin | None = None,
     *,
+    fit: FitGap | None = None,
     effort: Effort | None = None,
     seed: int = 0,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Walk both policies in all simulators and judge; the same seed gives the same verdict."""
+    """Walk both policies in all simulators and judge; the same seed gives the same verdict. `fit`: how near the adaptation came."""
     effort = Effort() if effort is None else effort
     spans = spans_of(adaptation)
     full = full_sizes(robot, effort.seconds)
@@ -122,7 +139,7 @@ def reach_verdict(
     named = [Simulator(NOMINAL, {}, *counts), Simulator(ADAPTED, adaptation.settings, *counts, None, *added)]
     if twin is not None:
         one = twin.worlds(1, threads=1)  # carries what the virtual robot has beside its parameters
-        named.append(Simulator(f"twin {twin.name}", twin.parameters, *counts, twin.physics_hz, one.residual, one.action_delta))
+        named.append(Simulator(f"{TWIN}{twin.name}", twin.parameters, *counts, twin.physics_hz, one.residual, one.action_delta))
 
     def walk(simulators: Sequence[Simulator], part: str) -> list[tuple[Trial, Trial]]:
         sides = []
@@ -150,13 +167,16 @@ def reach_verdict(
     compared = [compare(one.name, *pair) for one, pair in zip(named, trials[: len(named)], strict=True)]
     every = [compare(_name(i, len(drawn)), *pair, level) for i, pair in enumerate(drawn + at_ends)]
     pooled = compare_over(POOLED, drawn) if drawn else None
-    reasons, gains = judge(compared, pooled, every, full)
+    quarter = compare_worst(QUARTER, drawn) if drawn else None
+    reasons, gains = judge(compared, pooled, every, full, quarter, fit)
     everywhere, scores = np.concatenate([places, ends]), _scores(drawn + at_ends, full)
     marks = _marks(spans, everywhere, scores, len(drawn))
     reasons = tuple(replace(one, says=f"{one.says}; at {marks[one.simulator]}") if marks.get(one.simulator) else one for one in reasons)
     worst = _worst(spans, everywhere, scores, len(drawn))
-    paths = {one.name: pair for one, pair in zip(named, trials[: len(named)], strict=True)}
-    return Verdict(reasons, gains, tuple(compared), pooled, tuple(every[: len(drawn)]), tuple(every[len(drawn) :]), worst, paths)
+    paths = {one.name: (tracks_of(pair[0]), tracks_of(pair[1])) for one, pair in zip(named, trials[: len(named)], strict=True)}
+    return Verdict(
+        reasons, gains, tuple(compared), pooled, tuple(every[: len(drawn)]), tuple(every[len(drawn) :]), worst, paths, quarter, fit
+    )
 
 
 def _added(adaptation: Adaptation, robot: Robot) -> tuple[Residual | None, AddedAction | None]:

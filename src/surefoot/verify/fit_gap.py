@@ -1,0 +1,70 @@
+"""How near a fit came to the robot, as `surefoot fit` left it beside its adaptation: what is better in that simulator is worth as much."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.adapt import Adaptation
+from surefoot.files import is_number
+
+FIT = "fit.json"
+UNKNOWN = "how much of the gap the fit closed is not known: no fit.json of this adaptation lies beside it"
+
+
+@dataclass(frozen=True)
+class FitGap:
+    """The distance between simulator and robot before and after a fit, on episodes that it never saw where there are any."""
+
+    before: float
+    after: float
+    floor: float | None  # None: joint positions compared tick by tick, in rad, have none
+    measurable: bool  # whether what is left can be told from none
+    nearer: bool  # whether the fit came nearer at all
+    held_out: bool
+
+    @property
+    def left(self) -> bool:
+        """Whether a part of the gap is still there."""
+        return self.nearer and self.measurable
+
+    @property
+    def says(self) -> str:
+        """One sentence."""
+        where = "on held-out episodes" if self.held_out else "on the episodes that were fitted"
+        if self.floor is None:
+            return f"with the fit, joint positions are {self.after:.3f} rad off the recorded ones instead of {self.before:.3f}, {where}"
+        floor = f"(floor {self.floor:.3f}) {where}"
+        if not self.nearer:
+            return f"the fit left a gap of {self.after:.3f} where {self.before:.3f} was before {floor}: what the adapted simulator shows is not about the robot"
+        if self.measurable:
+            return f"the fit left {self.after:.3f} of a gap of {self.before:.3f} {floor}: what is better in the adapted simulator may be less on the robot"
+        return f"the fit closed the gap: {self.before:.3f} → {self.after:.3f} {floor}"
+
+    @staticmethod
+    def of(figures: dict[str, Any]) -> "FitGap":
+        """From what fit.json holds."""
+        if figures.get("traces_rad"):
+            fitted, held = figures["traces_rad"]
+            shown = held or fitted
+            before, after = float(shown["before"]), float(shown["after"])
+            return FitGap(before, after, None, after >= before, after < before, bool(held))
+        pairs = [(figures["gaps"][f"{kind}before"], figures["gaps"][f"{kind}after"]) for kind in ("held_out_", "")]
+        known = [pair for pair in pairs if None not in pair]
+        lost = [pair for pair in known if pair[1]["measurable"] and pair[1]["total"] >= pair[0]["total"]]
+        before, after = (lost or known)[0]
+        return FitGap(before["total"], after["total"], after["floor"], after["measurable"], not lost, (before, after) == pairs[0])
+
+
+def read_fit_gap(place: Path, adaptation: Adaptation) -> FitGap | None:
+    """Of the fit that wrote this adaptation, from its folder or from beside its file; None where that is not known."""
+    path = (place if place.is_dir() else place.parent) / FIT
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))
+        if [(one["name"], one["value"]) for one in figures["knobs"]] != [(knob.name, knob.value) for knob in adaptation.knobs]:
+            return None  # the files of another fit
+        found = FitGap.of(figures)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return None
+    numbers = (found.before, found.after, 0.0 if found.floor is None else found.floor)
+    return found if all(map(is_number, numbers)) else None
