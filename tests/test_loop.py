@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loop_files import ADAPTED_GAP, doctor_figures, evaluation, fit_figures, gap_figures, log_of, verdict_figures
+from loop_files import ADAPTED_GAP, LEFT, doctor_figures, evaluation, fit_figures, gap_figures, log_of, verdict_figures
 from policy_files import layers
 from robot_files import GO2, HEXAPOD
+from safetensors.numpy import save_file
 
 from surefoot.adapt import Adaptation, Fitted, write_adaptation
 from surefoot.cli.loop_steps import VIDEO, WALKS, blamed
@@ -20,6 +21,7 @@ from surefoot.logs import read_log, write_log
 from surefoot.logs.join import join_logs
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
+from surefoot.sim.twin import load_twin
 
 main = importlib.import_module("surefoot.cli.main")
 ALL = ["record", "doctor", "gap", "fit", "finetune", "verdict", "video"]
@@ -32,6 +34,7 @@ class Stage:
         self.go2, self.called, self.given, self.fails = go2, [], {}, {}
         self.doctor, self.gap, self.fit, self.verdict = doctor_figures(), gap_figures(), fit_figures(), verdict_figures()
         self.evaluation, self.tuned = {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.05)}, b"a policy"
+        self.trained_min, self.films = 0.0, True
         for name in ("record", "doctor", "gap", "fit", "finetune", "verdict"):
             self._replace(name, monkeypatch)
         monkeypatch.setattr("surefoot.cli.loop_video.film_both", self._film)
@@ -72,7 +75,9 @@ class Stage:
         write_adaptation(out / "adaptation.json", Adaptation(self.go2.name, self.go2.hash, "static", (knob,), {"delay_s": 0.004}))
         (out / "simulator.yaml").write_text("robot: go2\n")
 
-    def _finetune(self, policy, adaptation, out, **_):
+    def _finetune(self, policy, adaptation, out, minutes, **_):
+        self.trained_min = max(self.trained_min, minutes + 0.05)  # an iteration more, and nothing is taken back
+        save_file({}, out / "checkpoint.safetensors", {"state": json.dumps({"elapsed_s": 60 * self.trained_min})})
         (out / "policy.onnx").write_bytes(self.tuned)
         (out / "eval.json").write_text(json.dumps(self.evaluation))
 
@@ -86,9 +91,11 @@ class Stage:
         if "video" in self.fails:
             raise self.fails["video"]
         side = {"path_m": [[0, 0], [1, 0.2]], "falls": 0}
-        walks = {"says": "10 s", "place": twin, "commanded_m": [[0, 0], [1, 0]], "before": side, "after": side}
+        says = "10 s" if self.films else "none: no picture can be drawn on this machine"
+        walks = {"says": says, "place": twin, "commanded_m": [[0, 0], [1, 0]], "before": side, "after": side}
         (out / WALKS).write_text(json.dumps(walks))
-        (out / VIDEO).write_bytes(b"frames")
+        if self.films:
+            (out / VIDEO).write_bytes(b"frames")
 
     def _write(self, out: Path, **figures: dict) -> None:
         for name, content in figures.items():
@@ -223,6 +230,46 @@ class TestResume:
         assert loop("--twin", "go2-identified", "--minutes", 12)[0] == 0
         assert stage.called == ALL[4:]
 
+    def test_fewer_minutes_keep_what_was_trained_and_say_so(self, stage, loop, here):
+        assert "minutes before" not in loop()[1]
+        stage.called.clear()
+        for called in (["finetune"], []):  # nothing that follows, since the policy is the same; and the next time nothing at all
+            code, out, _ = loop("--twin", "go2-identified", "--minutes", 2)
+            assert code == 0
+            says = "trained for 6.0 minutes before, and kept though --minutes asks for 2 (to train anew, remove run/finetune)"
+            assert says in out
+            assert says in (here / "run" / "report.html").read_text()
+            assert stage.called == called
+            stage.called.clear()
+
+    def test_a_video_that_is_gone_is_made_again(self, stage, loop, here):
+        loop()
+        assert set(run_json(here)["steps"]["video"]["files"]) == {WALKS, VIDEO}
+        (here / "run" / "video" / VIDEO).unlink()
+        stage.called.clear()
+        assert loop()[0] == 0
+        assert stage.called == ["video"]
+        assert (here / "run" / "video" / VIDEO).exists()
+
+    def test_a_machine_that_cannot_draw_ends_well_and_does_not_try_again(self, stage, loop, here):
+        stage.films = False
+        code, out, _ = loop()
+        assert code == 0
+        assert "video: none: no picture can be drawn" in out
+        assert set(run_json(here)["steps"]["video"]["files"]) == {WALKS}
+        assert "none: no picture can be drawn" in (here / "run" / "report.html").read_text()
+        stage.called.clear()
+        assert loop()[0] == 0
+        assert stage.called == []
+
+    def test_a_verdict_follows_what_the_fit_says_of_its_gap(self, stage, loop, here):
+        loop()
+        stage.fit["gaps"]["held_out_after"] = ADAPTED_GAP | {"total": 0.05, "measurable": True}
+        (here / "run" / "fit" / "fit.json").unlink()
+        stage.called.clear()
+        assert loop()[0] == 0
+        assert stage.called == ["fit", "verdict"]
+
     def test_threads_change_nothing(self, stage, loop):
         loop()
         stage.called.clear()
@@ -332,6 +379,15 @@ class TestEnds:
         assert "verdict: NO-GO, adapted: more falls, and 1 more (" in out
         assert "Keep the old policy on the robot." in (here / "run" / "report.html").read_text()
 
+    def test_a_go_beside_a_gap_that_is_left_says_so(self, stage, loop, here):
+        assert "but the fit" not in loop()[1]
+        stage.verdict = verdict_figures(fit=LEFT)
+        (here / "run" / "verdict" / "verdict.json").unlink()
+        code, out, _ = loop()
+        assert code == 0
+        assert "total drift 1 → 0.5 m; but the fit left 0.031 of a gap of 0.160 (floor 0.012) on held-out episodes" in out
+        assert "The fit left 0.031 of a gap of 0.160" in (here / "run" / "report.html").read_text()
+
     def test_a_verb_that_fails_says_so_once(self, stage, loop, here):
         stage.fails["fit"] = FitError("the log is too odd; record another")
         code, out, err = loop()
@@ -342,6 +398,11 @@ class TestEnds:
             run_json(here)["steps"]["fit"] | {"state": "failed", "says": "the log is too odd; record another"}
             == run_json(here)["steps"]["fit"]
         )
+
+    def test_falls_of_the_fine_tuning_are_told_where_there_are_any(self, stage, loop):
+        stage.evaluation = {"before": evaluation(1.2, 0.1, falls=3, pushed=9), "after": evaluation(0.2, 0.05, pushed=2)}
+        says = "velocity error 0.100 → 0.050 m/s, falls 6 → 0 of 56, falls when pushed 9 → 2 of 40 in the fitted simulator"
+        assert says in loop()[1]
 
     def test_a_policy_that_always_falls_still_has_its_sentence(self, stage, loop):
         stage.evaluation = {"before": evaluation(None, None), "after": evaluation(0.2, 0.05)}
@@ -395,6 +456,29 @@ class TestRefused:
         assert says in err
         assert err.count("\n") == 1
         assert not (here / "run").exists()
+
+    @pytest.mark.parametrize("joined", [False, True])
+    def test_a_log_that_another_virtual_robot_recorded(self, stage, surefoot, here, go2, joined):
+        own = {"kind": "virtual robot", "twin": "go2-worn", "twin_hash": load_twin("go2-worn").hash}
+        source = {"kind": "several logs", "logs": [{"file": "b.parquet", "source": own}]} if joined else own
+        write_log(log_of(go2, source=source), here / "a.parquet")
+        code, _, err = surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-identified", "--out", "run")
+        assert code == 2
+        assert "a.parquet was recorded by go2-worn and --twin gives go2-identified; give the virtual robot that recorded it" in err
+        assert err.count("\n") == 1
+        assert not (here / "run").exists()
+        assert surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")[0] == 0
+
+    @pytest.mark.parametrize("source", [None, "a day in June", {"kind": "csv"}, {"kind": "several logs", "logs": [3, {"source": None}]}])
+    def test_a_log_that_no_virtual_robot_recorded_goes_with_any(self, stage, surefoot, here, go2, source):
+        write_log(log_of(go2, source=source), here / "a.parquet")
+        assert surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")[0] == 0
+
+    def test_another_virtual_robot_of_the_same_name(self, stage, surefoot, here, go2):
+        write_log(log_of(go2, source={"kind": "virtual robot", "twin": "go2-worn", "twin_hash": "0" * 64}), here / "a.parquet")
+        code, _, err = surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")
+        assert code == 2
+        assert "was recorded by another go2-worn, with other values, and --twin gives go2-worn" in err
 
     def test_without_pytorch(self, stage, loop, here, monkeypatch):
         monkeypatch.setattr("surefoot.cli.loop.TRAINING", ("no_such_module",))

@@ -57,7 +57,7 @@ def loop(
         robot: a shipped robot or the path of a robot.yaml; default: that of --twin, or go2
         policy: the policy that drove the robot and is to be fine-tuned: path of an ONNX file, or the name of one that ships with the robot; default: the one that the log names, or walk
         twin: a virtual robot, by name or path, that records the log where none is given, and that the verdict and the video also use
-        minutes: how long to fine-tune; more than before goes on from there
+        minutes: how long to fine-tune; more than before goes on from there, and less keeps what has been trained longer and says so
         rollouts: episodes that the virtual robot records (64)
         seconds: length of each of them, s (4)
         seed: of everything random
@@ -79,6 +79,8 @@ def loop(
     robot, described = _robot(robot, hidden)
     policy, agent = _policy(policy, described, logs)
     files = {str(path): _hash(path) for path in logs}
+    if hidden is not None:
+        _refuse_other_twin(logs, hidden)
     if len(set(files.values())) < len(logs):
         raise LogError("a log is given twice, by one name or two; what it says would count double, also against itself")
     contents = {**files, robot: described.hash, policy: agent.hash} | ({} if twin is None or hidden is None else {twin: hidden.hash})
@@ -128,7 +130,7 @@ def _run(plan: Plan, record: RunFile, screen: LoopScreen) -> tuple[int, str]:
 def _one(step: Step, plan: Plan, record: RunFile, screen: LoopScreen) -> Result:
     """One step, unless it is complete."""
     key = key_of(step.name, step.words, step.contents(plan), plan.out, record.content["versions"])
-    work = Work(step.name, step.command, key, step.files)
+    work = Work(step.name, step.command, key, step.files, step.if_made)
     if record.complete(work):
         result = step.result()
         screen.end(step.name, "stopped" if result.ends else "done", result.says, record.told(step.name)["wall_s"], skipped=True)
@@ -207,6 +209,24 @@ def _robot(asked: str | None, twin: Twin | None) -> tuple[str, Robot]:
     if found.hash != twin.robot.hash:
         raise TwinError(f"{twin.name} is of {twin.robot.name}, and not of the {found.name} that --robot gives; give both of one robot")
     return asked, found
+
+
+def _refuse_other_twin(logs: tuple[Path, ...], twin: Twin) -> None:
+    """A log that another virtual robot wrote: the fit would be of one robot, and the verdict on another."""
+    for path in logs:
+        waiting = [read_log(path).metadata.get("source")]
+        while waiting:
+            source = waiting.pop()
+            if not isinstance(source, dict):
+                continue
+            if isinstance(source.get("logs"), list):  # of a log that was joined from several
+                waiting += [one.get("source") for one in source["logs"] if isinstance(one, dict)]
+            name, known = source.get("twin"), source.get("twin_hash")
+            if source.get("kind") == "virtual robot" and isinstance(known, str) and known != twin.hash:
+                other = f"{name}" if name != twin.name else f"another {name}, with other values,"
+                raise TwinError(
+                    f"{path} was recorded by {other} and --twin gives {twin.name}; give the virtual robot that recorded it, or leave --twin out"
+                )
 
 
 def _policy(asked: str | None, robot: Robot, logs: tuple[Path, ...]) -> tuple[str, PolicyAgent]:

@@ -24,6 +24,7 @@ class Work:
     command: str  # a line that does the same step alone; empty where there is none
     key: str  # hash of all that decides its result
     files: tuple[str, ...]  # in its folder
+    if_made: tuple[str, ...] = ()  # further ones, which not every machine can make; those that were made must stay
 
 
 def file_hash(path: Path) -> str:
@@ -69,7 +70,9 @@ class RunFile:
     def complete(self, work: Work) -> bool:
         """Whether the step was done with the same inputs, and what it left is still as it was."""
         entry = self.content["steps"].get(work.name)
-        if entry is None or entry.get("state") != "done" or entry.get("key") != work.key or set(entry["files"]) != set(work.files):
+        if entry is None or entry.get("state") != "done" or entry.get("key") != work.key:
+            return False
+        if set(entry["files"]) - set(work.if_made) != set(work.files):
             return False
         try:
             return all(file_hash(self._out / work.name / name) == content for name, content in entry["files"].items())
@@ -89,7 +92,8 @@ class RunFile:
     def end(self, work: Work, state: str, says: str, wall_s: float) -> None:
         """A step ended: done, failed or interrupted. `wall_s` adds to earlier tries, except to those that were killed."""
         entry = self.content["steps"][work.name]
-        files = {name: file_hash(self._out / work.name / name) for name in work.files} if state == "done" else {}
+        left = [*work.files, *(name for name in work.if_made if (self._out / work.name / name).is_file())] if state == "done" else []
+        files = {name: file_hash(self._out / work.name / name) for name in left}
         entry |= {"state": state, "says": says, "wall_s": round(entry["wall_s"] + wall_s, 2), "files": files}
         self._write()
 

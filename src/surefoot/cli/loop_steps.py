@@ -5,8 +5,6 @@ left, so that one that is skipped says the same as one that ran.
 """
 
 import json
-import math
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,16 +14,19 @@ from typing import Any
 from surefoot.adapt import ADAPTATION
 from surefoot.cli.inputs import TOO_SHORT
 from surefoot.cli.loop_run import file_hash
+from surefoot.cli.loop_words import arrow, falls_words, longer, short, walking
 from surefoot.errors import SurefootError
 from surefoot.files import json_ready, write_text
 from surefoot.logs import read_log, write_log
 from surefoot.logs.join import join_logs
+from surefoot.verify.fit_gap import FIT, FitGap
 
 NO_GO, NO_GAP, UNUSABLE = 3, 4, 2  # exit codes; verdict and doctor have the same ones
 LOG, JOINED, TUNED = "log.parquet", "join", "finetune"
-VIDEO, WALKS = "before_after.mp4", "walks.json"
-# A verdict that takes a minute on two cores instead of three: fewer episodes, so that a gain has to be a little larger to count.
-VERDICT = {"episodes": 20, "straight_episodes": 6, "candidates": 8, "candidate_episodes": 4}
+VIDEO, WALKS, CHECKPOINT = "before_after.mp4", "walks.json", "checkpoint.safetensors"
+# A verdict that takes a good minute on two cores: fewer episodes than by default in the named simulators, so that a gain has to be a
+# little larger to count, and fewer candidates, but as many episodes of each: with less, no candidate could speak against the policy.
+VERDICT = {"episodes": 20, "straight_episodes": 8, "candidates": 12, "candidate_episodes": 8}
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Step:
     own: Callable[[], None] | None = None  # instead of the verb
     after: Callable[[str], None] = lambda printed: None  # with what the verb printed
     threads: int = 0  # changes no result
+    if_made: tuple[str, ...] = ()  # what it leaves beside `files` where the machine can
 
     @property
     def line(self) -> tuple[str, ...]:
@@ -200,17 +202,15 @@ def _fit(plan: Plan) -> Step:
     searched = ("--free", *free) if free else ()
 
     def result() -> Result:
-        found = read_figures(place / "fit.json")
-        gaps = found["gaps"]
-        before, after, held_before, held = (gaps[name] for name in ("before", "after", "held_out_before", "held_out_after"))
+        found = read_figures(place / FIT)
+        before, after, held = (found["gaps"][name] for name in ("before", "after", "held_out_after"))
         beside = f"floor {after['floor']:.3f}" + (f"; held out {held['total']:.3f}" if held else "")
         says = f"gap {before['total']:.3f} → {after['total']:.3f} ({beside}), {len(found['knobs'])} parameters"
-        worse = after["measurable"] and after["total"] >= before["total"]
-        if worse or (held and held_before and held["measurable"] and held["total"] >= held_before["total"]):
+        if not FitGap.of(found).nearer:
             return Result(f"{says}: no nearer to the robot; keep simulator and policy as they are", NO_GO)
         return Result(says)
 
-    files = (ADAPTATION, "simulator.yaml", "fit.json", "fit.html")
+    files = (ADAPTATION, "simulator.yaml", FIT, "fit.html")
     return Step("fit", (*words, *searched), _own_log(plan), files, result, threads=plan.threads)
 
 
@@ -234,22 +234,11 @@ def _finetune(plan: Plan) -> Step:
 
     def result() -> Result:
         found = read_figures(place / "eval.json")
-        drifts, errors = zip(*(_walking(found[side]) for side in ("before", "after")), strict=True)
-        return Result(f"drift {_arrow(drifts, 2)} m, velocity error {_arrow(errors, 3)} m/s in the fitted simulator")
+        drifts, errors = zip(*(walking(found[side]) for side in ("before", "after")), strict=True)
+        walks = f"drift {arrow(drifts, 2)} m, velocity error {arrow(errors, 3)} m/s"
+        return Result(f"{walks}{falls_words(found)} in the fitted simulator{longer(place / CHECKPOINT, plan.minutes)}")
 
     return Step(TUNED, words, (plan.folder("fit") / ADAPTATION,), ("policy.onnx", "eval.json"), result, threads=plan.threads)
-
-
-def _walking(evaluation: dict[str, Any]) -> tuple[float, float]:
-    """Mean drift of straight walks, m, and velocity error, m/s; NaN where all fell."""
-    straight = [one["lateral_abs_m"] for one in evaluation["directions"].values() if any(one["command"][:2])]
-    known = [value for value in straight if value is not None]
-    error = evaluation["walk"]["velocity_error_m_s"]
-    return sum(known) / len(known) if known else math.nan, math.nan if error is None else error
-
-
-def _arrow(values: tuple[float, ...], digits: int) -> str:
-    return " → ".join("(fell)" if math.isnan(value) else f"{value:.{digits}f}" for value in values)
 
 
 def _verdict(plan: Plan) -> Step:
@@ -263,17 +252,14 @@ def _verdict(plan: Plan) -> Step:
     def result() -> Result:
         found = read_figures(place / "verdict.json")
         if found["verdict"] == "GO":
-            return Result(f"GO: {found['gains'][0]}" if found["gains"] else "GO")
-        reasons = [f"{one['simulator']}: {_short(one['says'])}" for one in found["reasons"]]
+            left = f"; but {found['fit']['says']}" if found["fit"].get("measurable") else ""
+            return Result(f"GO: {found['gains'][0]}{left}")
+        reasons = [f"{one['simulator']}: {short(one['says'])}" for one in found["reasons"]]
         more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
         return Result(f"NO-GO, {reasons[0]}{more}", NO_GO)
 
-    return Step("verdict", words, (plan.folder("fit") / ADAPTATION, tuned), ("verdict.json", "verdict.html"), result, threads=plan.threads)
-
-
-def _short(reason: str) -> str:
-    """A reason without its figures in brackets and what follows a colon; the verdict's page has them."""
-    return re.sub(r" \([^)]*\)", "", reason).split(": ")[0]
+    inputs = plan.folder("fit") / ADAPTATION, plan.folder("fit") / FIT, tuned
+    return Step("verdict", words, inputs, ("verdict.json", "verdict.html"), result, threads=plan.threads)
 
 
 def _video(plan: Plan) -> Step:
@@ -292,4 +278,4 @@ def _video(plan: Plan) -> Step:
         return Result(f"{found['says']}{fell}")
 
     words = (where, plan.policy, str(tuned))
-    return Step("video", words, (tuned, *(() if plan.twin else (fitted,))), (WALKS,), result, film)
+    return Step("video", words, (tuned, *(() if plan.twin else (fitted,))), (WALKS,), result, film, if_made=(VIDEO,))
