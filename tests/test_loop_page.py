@@ -6,7 +6,7 @@ import re
 import mujoco
 import numpy as np
 import pytest
-from loop_files import doctor_figures, evaluation, fit_figures, gap_figures, verdict_figures
+from loop_files import LEFT, doctor_figures, evaluation, fit_figures, gap_figures, verdict_figures
 from robot_files import HEXAPOD
 from test_play import frames_of, gl  # noqa: F401
 from test_report import HOSTILE, Outline, parsed
@@ -76,6 +76,22 @@ class TestPage:
         }
         assert links <= set(outline.addresses)
 
+    def test_where_the_policies_walked_is_drawn_for_the_virtual_robot(self):
+        page = loop_page(whole())
+        assert "On the virtual robot go2-identified. Straight walks" in page
+        without = verdict_figures()
+        drawn = page.count('class="chart"')
+        del without["paths"]["twin go2-identified"]
+        assert "In the adapted simulator. Straight walks" in loop_page(whole(verdict=without))
+        without["paths"] = {}
+        assert loop_page(whole(verdict=without)).count('class="chart"') == drawn - 2  # a chart for each direction
+
+    def test_what_the_fit_left_stands_under_the_verdict(self):
+        says = "The fit left 0.031 of a gap of 0.160 (floor 0.012) on held-out episodes"
+        assert says in loop_page(whole(verdict=verdict_figures(fit=LEFT)))
+        assert says not in loop_page(whole())
+        assert "is not known" in loop_page(whole(verdict=verdict_figures(fit=None)))
+
     def test_the_video_travels_inside_and_the_browser_may_show_it(self):
         page = loop_page(whole())
         assert 'src="data:video/mp4;base64,ZnJhbWVz"' in page
@@ -88,7 +104,7 @@ class TestPage:
         assert "<video" not in page
         assert 'href="video/before_after.mp4"' in page
         page = loop_page(whole(video=None, video_link="", walks=WALKED | {"says": "none: no EGL here"}))
-        assert "none: no EGL here" in page
+        assert "There is no video: no EGL here." in page
         assert "before_after.mp4" not in page
 
     @pytest.mark.parametrize(

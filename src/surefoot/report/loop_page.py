@@ -14,7 +14,11 @@ from surefoot.report.charts import SIMULATOR as BEFORE
 from surefoot.report.fit_figures import BEFORE as WAS
 from surefoot.report.fit_figures import by_parameter, interval_rows, parameter_chart, plain_parameter
 from surefoot.report.page import Card, Page, State, Tile
-from surefoot.verify.rules import WORDS
+from surefoot.report.verdict_page import FIGURES, KEYS, PATHS, around, figure_words, path_charts, places, verdict_facts
+from surefoot.verify.compare import Estimate
+from surefoot.verify.fit_gap import FitGap
+from surefoot.verify.paths import Track
+from surefoot.verify.rules import TWIN, WORDS
 
 WORST = 8  # channels that are shown
 CAUSES = 4
@@ -103,13 +107,13 @@ def _outcome(page: LoopPage, story: Story) -> None:
     state, word, title = OUTCOMES[outcome["exit_code"]]
     if outcome["exit_code"] == 3 and story.verdict is None:
         title = "The fit came no nearer to the robot."
-    facts = [("How it ended", f"{outcome['says']}.")]
+    facts = [("How it ended", f"{outcome['says']}.")] if story.verdict is None else []
     if story.doctor is not None and story.gap is None:
         told = [one for one in story.doctor["findings"] if one["severity"] == "error"]
         facts += [(one["title"], f"{one['why']}; {one['fix']}.") for one in told]
     if story.verdict is not None:
-        facts += [("Better", f"{gain}, in the fitted simulator.") for gain in story.verdict["gains"]]
-        facts += [("Against it", f"{one['simulator']}: {one['says']}.") for one in story.verdict["reasons"]]
+        against = [(one["simulator"], one["says"]) for one in story.verdict["reasons"]]
+        facts += verdict_facts(against, story.verdict["gains"], story.verdict["fit"]["says"])
     page.card(Card(state, word, title, facts))
     tiles = _tiles(story)
     if tiles:
@@ -121,14 +125,12 @@ def _outcome(page: LoopPage, story: Story) -> None:
 def _tiles(story: Story) -> list[Tile]:
     tiles = []
     if story.fit is not None:
-        before, after = (story.fit.figures["gaps"][name] for name in SIDES)
-        closed = not after["measurable"]
-        tiles.append(
-            Tile(
-                "Gap of the simulator", after["total"], "", f"was {number(before['total'], 3)}; floor {number(after['floor'], 2)}",
-                "good" if closed else "warn", "closed" if closed else "above its floor",
-            )
-        )  # fmt: skip
+        left = FitGap.of(story.fit.figures)
+        beside = f"was {number(left.before, 3)}" + ("" if left.floor is None else f"; floor {number(left.floor, 2)}")
+        state: State = "bad" if not left.nearer else "warn" if left.measurable else "good"
+        word = {"bad": "no nearer", "warn": "above its floor", "good": "closed"}[state]
+        name = "Gap, held-out episodes" if left.held_out else "Gap of the simulator"
+        tiles.append(Tile(name, left.after, "", beside, state, word))
     elif story.gap is not None:
         gap = story.gap["gap"]
         tiles.append(
@@ -139,9 +141,10 @@ def _tiles(story: Story) -> list[Tile]:
             old, new = (_value(one[side], figure) for side in SIDES)
             name, unit = WORDS[figure]
             change = one["change"][figure]
-            state: State = "good" if _known(change["high"]) < 0 else "bad" if _known(change["low"]) > 0 else "plain"
+            state = "good" if _known(change["high"]) < 0 else "bad" if _known(change["low"]) > 0 else "plain"
             word = {"good": "better", "bad": "worse"}.get(state, "no clear change")
-            tiles.append(Tile(f"{name[:1].upper()}{name[1:]}, {one['name']}", number(new, 3), unit, f"was {number(old, 3)}", state, word))
+            shown, was = (figure_words(value, figure) for value in (new, old))
+            tiles.append(Tile(f"{name[:1].upper()}{name[1:]}, {one['name']}", shown, unit, f"was {was}", state, word))
     return tiles
 
 
@@ -156,9 +159,9 @@ def _walks(page: LoopPage, story: Story) -> None:
     elif story.video_link:
         page.links({f"Video, left before and right after, on {walks['place']}": story.video_link})
     else:
-        page.text(f"Video: {walks['says']}.")
+        page.text(f"There is no video: {walks['says'].removeprefix('none: ')}.")
     looks = (
-        ("commanded", TARGET, walks["commanded_m"]),
+        ("ideal", TARGET, walks["commanded_m"]),
         *((side, look, walks[side]["path_m"]) for side, look in zip(SIDES, (BEFORE, AFTER), strict=True)),
     )
     series = [Series(name, [p[0] for p in path], [p[1] for p in path], look) for name, look, path in looks]
@@ -178,7 +181,7 @@ def _walks(page: LoopPage, story: Story) -> None:
             height=side,
         )
 
-    page.figure(draw, f"The same walk from above, on {where}{fell}")
+    page.figure(draw, f"The same walk from above, on {where} Ideal is where a robot without any error would walk.{fell}")
 
 
 def _square(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -242,28 +245,47 @@ def _verdict(page: LoopPage, story: Story) -> None:
     if story.verdict is None:
         return
     page.section("What the policy does, before and after")
-    rows = []
-    for one in story.verdict["simulators"]:
-        falls = [f"{one['falls'][side]} of {one['falls']['episodes']}" for side in SIDES]
-        pushed = [f"{one['falls_pushed'][side]} of {one['falls_pushed']['episodes']}" for side in SIDES]
-        rows += [(one["name"], "falls", *falls, ""), ("", "falls when pushed", *pushed, "")]
-        for figure in TABLE:
-            name, unit = WORDS[figure]
-            rows.append(
-                ("", f"{name}, {unit}" if unit else name, *(number(_value(one[side], figure), 3) for side in SIDES), _change(one, figure))
+    _paths(page, story.verdict["paths"])
+    every = story.verdict["simulators"]
+    page.text(f"{places([one['name'] for one in every])} {FIGURES}")
+    rows = [
+        (words, *(f"{_arrow(*(str(one[kind][side]) for side in SIDES))} of {one[kind]['episodes']}" for one in every))
+        for words, kind in (("falls", "falls"), ("falls when pushed", "falls_pushed"))
+    ]
+    for figure in TABLE:
+        name, unit = WORDS[figure]
+        rows.append((f"{name}, {unit}" if unit else name, *(_both(one, figure) for one in every)))
+    for name in every[0]["before"]["drift_m"]:
+        rows.append(
+            (
+                f"drift {name}, m",
+                *(
+                    _arrow(*(figure_words(_known(one[side]["drift_m"][name]["value"]), "drift_m", signed=True) for side in SIDES))
+                    for one in every
+                ),
             )
-    page.table(("simulator", "figure", *SIDES, "change"), rows, "The same episodes for both; ± is half of the 90 % interval.")
-    names = list(story.verdict["simulators"][0]["before"]["drift_m"])
-    if names:
-        page.table(
-            ("simulator", "", *names),
-            [
-                (one["name"] if side == "before" else "", side, *(_around(one[side]["drift_m"][name]) for name in names))
-                for one in story.verdict["simulators"] for side in SIDES
-            ],
-            "Drift off the commanded line in each direction, m, to the left positive.",
-        )  # fmt: skip
-    _lead(page, story, "verdict", "The verdict in full, with the paths from above")
+        )
+    page.table(
+        ("", *(one["name"] for one in every)),
+        rows,
+        "Before → after, in brackets the change with half of its 90 % interval, over the same episodes for both.",
+    )
+    _lead(page, story, "verdict", "The verdict in full")
+
+
+def _paths(page: LoopPage, paths: Mapping[str, Any]) -> None:
+    """Of the virtual robot, which is as near to the robot as a simulator can be; without one, in the fitted simulator."""
+    if not paths:
+        return
+    name = list(paths)[-1]
+    before, after = ({direction: Track(**track) for direction, track in paths[name][side].items()} for side in SIDES)
+    if before:
+        page.panels(path_charts(before, after), f"{_place(name)}. {PATHS}", KEYS)
+
+
+def _place(name: str) -> str:
+    """A simulator of the verdict in words."""
+    return f"On the virtual robot {name.removeprefix(TWIN)}" if name.startswith(TWIN) else f"In the {name} simulator"
 
 
 def _steps(page: LoopPage, story: Story) -> None:
@@ -271,7 +293,7 @@ def _steps(page: LoopPage, story: Story) -> None:
     rows = [
         (name, entry["says"], f"{entry['wall_s']:.0f} s", entry["command"]) for name, entry in story.run["steps"].items() if entry["state"] == "done"
     ]  # fmt: skip
-    page.table(("step", "result", "time", "alone"), rows)
+    page.table(("step", "result", "time", "the same step alone"), rows)
     files = {f"{name}": place for name, place in story.pages.items()}
     files |= {"the log": story.log} if story.log else {}
     files |= {"the video": story.video_link} if story.video_link else {}
@@ -293,14 +315,15 @@ def _value(side: dict[str, Any], figure: str) -> float:
     return _known(side["cost_of_transport"] if figure == "cost_of_transport" else side["figures"][figure]["value"])
 
 
-def _change(one: dict[str, Any], figure: str) -> str:
-    return _around(one["change"][figure]) if figure in one["change"] else ""
+def _both(one: dict[str, Any], figure: str) -> str:
+    """A figure of both policies in one simulator, with its change where that is known episode by episode."""
+    said = _arrow(*(figure_words(_value(one[side], figure), figure) for side in SIDES))
+    if figure not in one["change"]:
+        return said
+    value, low, high = (_known(one["change"][figure][key]) for key in ("value", "low", "high"))
+    change = around(Estimate(value, low, high, one["change"][figure]["count"]), figure, signed=True)
+    return said if math.isnan(value) else f"{said}\N{NO-BREAK SPACE}({change})"
 
 
-def _around(estimate: dict[str, Any]) -> str:
-    """A value with half of its interval."""
-    value, low, high = (_known(estimate[key]) for key in ("value", "low", "high"))
-    if math.isnan(value):
-        return "fell"
-    said = f"{'+' if value > 0 else ''}{number(value, 3)}"
-    return said + (f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{number((high - low) / 2, 2)}" if math.isfinite(high - low) else "")
+def _arrow(before: str, after: str) -> str:
+    return f"{before}\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}{after}"
