@@ -26,7 +26,7 @@ from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, Progress
 from surefoot.gap import schedule_of
-from surefoot.gap.costs import check_cost
+from surefoot.gap.match_state import HORIZONS, refuse_clock, refuse_unknown_base
 from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.logs import read_log
 from surefoot.logs.doctor import Diagnosis
@@ -58,6 +58,7 @@ def fit(
     cost: str = "wasserstein",
     held_out: float = 0.2,
     most_evaluations: int = 2000,
+    most_simulated_s: float | None = None,
     settle_s: float = SETTLE_S,
     seed: int = 0,
     threads: int = 0,
@@ -86,10 +87,11 @@ def fit(
         fix: parameters to hold at a value instead, as name=value or "name[joints]=value", such as delay_s=0.005
         tie: which joints share a value: none, mirror (left = right), type (the same joint of all legs), all
         priors: a YAML file with start, bounds and step of parameters, over the shipped ones (docs/fit.md)
-        search: quantile (Gauss-Newton on quantiles), or cma (CMA-ES, the published way, many more evaluations)
-        cost: the cost that cma minimizes, one of wasserstein, quantiles, match-o, mmd, sliced, lagged
+        search: quantile (Gauss-Newton on quantiles), cma (CMA-ES, the published way, many more evaluations), or sep-cma (CMA-ES without correlations, for hundreds of parameters)
+        cost: the cost that cma and sep-cma minimize, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes)
         held_out: share of the episodes that the fit never sees; the gap there is the one to believe
         most_evaluations: simulated candidates after which the search ends in any case
+        most_simulated_s: simulated time after which the search ends in any case, s, for each family; searches and costs compare fairly at the same time, since an evaluation may take all episodes or a few
         settle_s: time dropped at the start of every episode, on both sides, s
         seed: of starts, noise and which episodes are held back
         threads: of the simulator; 0 takes all cores
@@ -101,18 +103,15 @@ def fit(
     """
     for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES):
         check_place(out / name)
-    check_cost(cost)
     if not 0 <= held_out <= 0.5:
         raise FitError(f"held_out is {held_out:g}; it must be a share from 0 to 0.5")
-    if cost != "wasserstein" and search != "cma":
-        raise FitError(f"the quantile search closes the Wasserstein distance; to minimize {cost}, give --search cma")
     if seed < 0:
         raise FitError(f"the seed is {seed}; it must be a whole number from 0 on")
     described = load_robot(robot)
     replay = policy == REPLAY
     settings = FitSettings(
         free=(*(STAND if replay else WALKING), *free), fix=_fixed(fix), tie=tie, priors=priors, search=search, cost=cost, held_out=held_out,
-        seed=seed, most_evaluations=most_evaluations,
+        seed=seed, most_evaluations=most_evaluations, most_simulated_s=most_simulated_s,
     )  # fmt: skip
     rungs = _rungs(family, per_joint, replay)
     make_family(described, replace(settings, family=rungs[0]))  # what is wrong with it is said before any work
@@ -125,6 +124,9 @@ def fit(
     content = read_log(log)
     policy = policy or named_policy(content, described, log)
     driver = make_driver(policy, described, seed)
+    if cost in HORIZONS:
+        refuse_unknown_base(content)
+        refuse_clock(driver.make(1))
     schedule = schedule_of(content, described, finite_rows(content), settle_s, replay=replay)  # what is missing altogether is said at once
     console = Console()
     command = _command(log, robot, policy, out, free, fix, settings, settle_s) + _family_words(family, per_joint)
@@ -158,6 +160,7 @@ def fit(
     warnings = [finding.title for finding in checked.findings if finding.severity != "note" or finding.code in ("fall", "near-fall")]
     result = replace(result, remarks=(*(f"the doctor says: {title}" for title in warnings), *result.remarks))
     facts |= {"seed": seed, "settle_s": settle_s, "held_out": held_out}
+    facts |= {"most_evaluations": most_evaluations, "most_simulated_s": most_simulated_s}
     result = replace(result, adaptation=replace(result.adaptation, provenance=facts))
     _write(out, result, described, robot, facts, log)
     for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described, result.knots, adds_of(result))):
@@ -182,9 +185,13 @@ def _refuse_idle(
     """Options that would do nothing are refused rather than ignored."""
     if rehearse and (family in ("residual", "action-delta") or per_joint):
         raise FitError("a rehearsal plants and fits the static family; leave --family and --per-joint out")
+    if rehearse and settings.cost in HORIZONS:
+        raise FitError(
+            f"a rehearsal records what the robot's own sensors say, and {settings.cost} needs the base's state; give another --cost"
+        )
     if per_joint and family == "static":
         raise FitError("--per-joint is about the missing torque, which --family static does not search")
-    if replay and settings.search == "cma":
+    if replay and settings.search != "quantile":
         raise FitError("replayed recordings are compared tick by tick, by the quantile search; leave --search out")
     if torque_noise_nm is not None and not rehearse:
         raise FitError("--torque-noise-nm is for --rehearse; hold the fitted noise with --fix torque_noise_nm=...")
@@ -231,7 +238,7 @@ def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: di
 def _figures(result: FitResult, facts: dict[str, Any]) -> dict[str, Any]:
     gaps = {"before": result.before, "after": result.after, "held_out_before": result.held_before, "held_out_after": result.held_after}
     return {
-        "provenance": facts, "search": result.search, "stopped": result.stopped, "remarks": list(result.remarks),
+        "provenance": facts, "search": result.search, "cost": result.cost, "stopped": result.stopped, "remarks": list(result.remarks),
         "verdict": verdict(result).says, "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
         "knobs": [vars(knob) for knob in result.adaptation.knobs], "correlation": result.correlation.tolist(),
         "families": [vars(one) for one in result.tried], "knots": [vars(one) for one in result.knots], "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
@@ -270,7 +277,7 @@ def _command(
     words += ["--fix", *fix] if fix else []
     words += ["--priors", str(settings.priors)] if settings.priors is not None else []
     given = {"tie": settings.tie, "search": settings.search, "cost": settings.cost, "held_out": settings.held_out, "seed": settings.seed}
-    given |= {"most_evaluations": settings.most_evaluations, "settle_s": settle_s}
+    given |= {"most_evaluations": settings.most_evaluations, "most_simulated_s": settings.most_simulated_s, "settle_s": settle_s}
     usual = {"settle_s": SETTLE_S} | {name: getattr(FitSettings(), name) for name in given if name != "settle_s"}
     for name, value in given.items():
         words += [f"--{name.replace('_', '-')}", str(value)] if value != usual[name] else []

@@ -30,7 +30,7 @@ class CmaSettings:
     population: int | None = None  # candidates a generation; None: 4 + 3 log(n_knobs)
     sigma: float = 1.0  # first standard deviation, in turns of a knob
     lr_adapt: bool | None = None  # smaller steps where noise hides the direction (arXiv 2304.03473); None: with few knobs
-    separable: bool = False  # no correlations between knobs: for hundreds of them
+    separable: bool = False  # no correlations between knobs: for hundreds of them (sep-CMA-ES)
 
     def __post_init__(self) -> None:
         if self.population is not None and self.population < LEAST_POPULATION:

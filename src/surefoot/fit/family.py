@@ -9,6 +9,7 @@ from surefoot.adapt import Static, make_knobs, read_priors
 from surefoot.errors import FitError
 from surefoot.fit.cma import CmaSettings
 from surefoot.fit.quantile import QuantileSettings
+from surefoot.gap.costs import check_cost
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
 from surefoot.sim.parameters import names_of, resolve
@@ -22,7 +23,7 @@ MISSING: dict[Adds, tuple[str, ...]] = {  # beyond what friction stands for
     "action": ("action_offset_rad", "delta_position_rad_per_rad", "delta_velocity_s", "delta_error_rad_per_rad"),
 }
 WORDS: dict[Adds, str] = {"torque": "residual", "action": "action-delta"}
-SearchName = Literal["quantile", "cma"]
+SearchName = Literal["quantile", "cma", "sep-cma"]
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,22 @@ class FitSettings:
     family: Family = STATIC
     priors: Path | None = None
     search: SearchName = "quantile"
-    cost: str = "wasserstein"  # of CMA-ES
+    cost: str = "wasserstein"  # what CMA-ES minimizes
     held_out: float = 0.2  # share of the episodes
     seed: int = 0
     most_evaluations: int = 2000
     give_up: float | None = None  # a search that comes no nearer ends where held-out episodes leave this many times what is measurable
+    most_simulated_s: float | None = None  # None: as many as the evaluations take
     quantile: QuantileSettings = field(default_factory=QuantileSettings)
-    cma: CmaSettings = field(default_factory=CmaSettings)
+    cma: CmaSettings = field(default_factory=CmaSettings)  # of "cma" and "sep-cma", which is separable whatever this says
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be searched."""
+        check_cost(self.cost)
+        if self.cost != "wasserstein" and self.search == "quantile":
+            raise FitError(f"the quantile search closes the Wasserstein distance; to minimize {self.cost}, give --search cma")
+        if self.most_simulated_s is not None and not self.most_simulated_s > 0:
+            raise FitError(f"most_simulated_s is {self.most_simulated_s:g}; it must be a time above 0 s")
 
 
 def make_family(robot: Robot, settings: FitSettings) -> Static:

@@ -5,7 +5,8 @@ again on a robot that hangs, nothing but the parameters can make robot and simul
 themselves, tick by tick, which say more.
 
 Everything that a search asks for goes through `Problem.evaluate`, so that evaluations and simulated seconds are counted in
-one place, and a cluster could stand behind the same call.
+one place, and a cluster could stand behind the same call. Residuals and all costs but match-s come from the same rollouts;
+match-s has simulations of its own, and only what is asked for is simulated.
 """
 
 import time
@@ -19,6 +20,7 @@ from surefoot.gap.channels import BASE, MECHANICAL, PUBLISHED, Channel, Kind
 from surefoot.gap.costs import Quantiles, Wasserstein, make_cost
 from surefoot.gap.costs import Robot as RobotSide
 from surefoot.gap.distance import sort_channels
+from surefoot.gap.match_state import HORIZONS, MatchState
 from surefoot.gap.measure import robot_side
 from surefoot.gap.schedule import Schedule, kinds_in
 from surefoot.gap.simulate import Simulated, Simulator
@@ -46,8 +48,8 @@ class Effort:
 class Answer:
     """What the problem says about n candidates."""
 
-    residuals: np.ndarray  # (n, m) simulator minus robot, in units of the robot's spread
-    cost: np.ndarray  # (n,) mean W1 over the published channels, or another cost; of traces, the root mean square of positions
+    residuals: np.ndarray  # (n, m) simulator minus robot, in units of the robot's spread; (n, 0) where only the cost was asked for
+    cost: np.ndarray  # (n,) mean W1 over the published channels, or another cost; of traces, the root mean square of positions; NaN: match-s beside residuals
     fallen: np.ndarray  # (n,) share of the pieces
     influence: np.ndarray | None = None  # (pieces, m) how each piece pulls the residuals of the first candidate
 
@@ -76,6 +78,11 @@ class Problem:
             side.samples.min(axis=0) - beyond,
             side.samples.max(axis=0) + beyond,
         )  # one world that blows up must not outweigh all others
+        self._match: MatchState | None = None
+        if self.cost in HORIZONS and not self.aligned:
+            self._match = MatchState(
+                self.log, self.schedule, self.robot, self.make_agent, HORIZONS[self.cost], threads=self.threads, physics_hz=self.physics_hz
+            )
 
     @property
     def aligned(self) -> bool:
@@ -95,42 +102,66 @@ class Problem:
         renumbered = np.searchsorted(pieces, self._whole.piece[rows])
         return RobotSide(self._whole.samples[rows], renumbered, self._whole.channels, self._whole.spread)
 
-    def evaluate(self, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None, *, influence: bool = False) -> Answer:
-        """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order; traces need all."""
+    def evaluate(
+        self, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None, *, residuals: bool = True, influence: bool = False
+    ) -> Answer:
+        """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order; traces need all.
+
+        Without `residuals` only costs and falls are told.
+        """
         assert pieces is None or not self.aligned
+        assert residuals or not influence
         started = time.perf_counter()
-        schedule = self.schedule if pieces is None else self.schedule.pick(pieces)
-        simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
-        run = simulator.run(self.family, candidates, seed)
-        stepped = time.perf_counter()
-        np.clip(run.samples, *self._sane, out=run.samples)
-        answer = self._compare_traces(run, influence) if self.aligned else self._compare_quantiles(run, self.side(pieces), influence)
-        self.effort.evaluations += len(candidates)
-        self.effort.simulated_s += len(candidates) * schedule.seconds
+        if self._match is not None and not residuals:
+            matched = self._match(self.family, candidates, seed, pieces)
+            stepped = time.perf_counter()
+            answer = Answer(np.zeros((len(candidates), 0)), matched.cost, matched.fallen)
+        else:
+            schedule = self.schedule if pieces is None else self.schedule.pick(pieces)
+            simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
+            run = simulator.run(self.family, candidates, seed)
+            stepped = time.perf_counter()
+            np.clip(run.samples, *self._sane, out=run.samples)
+            compare = self._compare_traces if self.aligned else self._compare_quantiles
+            answer = compare(run, self.side(pieces), residuals, influence)
+        self.count(len(candidates), pieces, residuals=residuals)
         self.effort.stepping_s += stepped - started
         self.effort.wall_s += time.perf_counter() - started
         return answer
 
-    def _compare_quantiles(self, run: Simulated, side: RobotSide, influence: bool) -> Answer:
-        quantiles, published = Quantiles(side, BLOCKS), Wasserstein(side)
-        counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
-        sorted_rows = [sort_channels(one) for one in run.samples]
-        cost = (
-            np.array([published.distance(rows)[counted].mean() for rows in sorted_rows])
-            if self.cost == "wasserstein"
-            else make_cost(self.cost, _some(side, counted))(Simulated(run.samples[..., counted], run.piece, run.fallen))
-        )
-        residuals = np.stack([quantiles.residual(rows) for rows in sorted_rows])
-        return Answer(residuals, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
+    def count(self, candidates: int, pieces: np.ndarray | None = None, *, residuals: bool = True) -> None:
+        """Count what an evaluation takes, whether it is simulated now or was before."""
+        if self._match is not None and not residuals:
+            seconds = self._match.seconds(pieces)
+        else:
+            seconds = (self.schedule if pieces is None else self.schedule.pick(pieces)).seconds
+        self.effort.evaluations += candidates
+        self.effort.simulated_s += candidates * seconds
 
-    def _compare_traces(self, run: Simulated, influence: bool) -> Answer:
+    def _compare_quantiles(self, run: Simulated, side: RobotSide, residuals: bool, influence: bool) -> Answer:
+        counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
+        sorted_rows = [sort_channels(one) for one in run.samples] if residuals or self.cost == "wasserstein" else []
+        if self._match is not None:
+            cost = np.full(len(run.samples), np.nan)
+        elif self.cost == "wasserstein":
+            published = Wasserstein(side)
+            cost = np.array([published.distance(rows)[counted].mean() for rows in sorted_rows])
+        else:
+            cost = make_cost(self.cost, _some(side, counted))(Simulated(run.samples[..., counted], run.piece, run.fallen))
+        if not residuals:
+            return Answer(np.zeros((len(cost), 0)), cost, run.fallen)
+        quantiles = Quantiles(side, BLOCKS)
+        found = np.stack([quantiles.residual(rows) for rows in sorted_rows])
+        return Answer(found, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
+
+    def _compare_traces(self, run: Simulated, side: RobotSide, residuals: bool, influence: bool) -> Answer:
         """Simulator minus robot at every tick; the influence of a piece is its own part of them."""
-        side = self._whole
         off = np.swapaxes((run.samples - side.samples) / side.spread.astype(np.float32), 1, 2).astype(float)  # (n, channels, ticks)
         of_piece = side.piece == np.arange(self.schedule.n)[:, None]  # (pieces, ticks)
         pulls = (off[0] * of_piece[:, None]).reshape(self.schedule.n, -1) if influence else None
         positions = np.array([channel.kind == "position" for channel in side.channels])
-        return Answer(off.reshape(len(off), -1), np.sqrt(np.square(off[:, positions]).mean(axis=(1, 2))), run.fallen, pulls)
+        cost = np.sqrt(np.square(off[:, positions]).mean(axis=(1, 2)))
+        return Answer(off.reshape(len(off), -1) if residuals else np.zeros((len(off), 0)), cost, run.fallen, pulls)
 
 
 def _some(side: RobotSide, channels: np.ndarray) -> RobotSide:

@@ -124,7 +124,6 @@ class Fit:
         self.remarks: list[str] = []
         self.steps: list[Step] = []
         self.wall_s = 0.0
-        self._gave_up = ""  # why
         self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}
 
     def run(self) -> FitResult:
@@ -141,7 +140,7 @@ class Fit:
             unknown = Uncertainty(np.full(n, np.inf), np.full(n, np.inf), np.eye(n), np.zeros(n))
             return self._result(np.zeros(n), unknown, (before, before), (held_before, held_before), stopped, self._own)
         silent = self._drop_silent()
-        search = self._search()
+        search, stopped = self._search()
         at, sure = search.at, self._uncertainty(search)
         found = self._settle(at)
         after = self._measure(found, "measuring what is left")
@@ -155,7 +154,6 @@ class Fit:
             self.remarks.append(
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may match by falling; do not trust it for training"
             )
-        stopped = search.done or self._gave_up or f"stopped after {self.problem.effort.evaluations} evaluations, before it settled"
         return self._result(at, sure, (before, after), (held_before, held_after), stopped, found, silent=silent)
 
     # Stages
@@ -169,7 +167,7 @@ class Fit:
         pieces = None if self.problem.aligned or self.fitted.n <= PROBE_PIECES else np.arange(PROBE_PIECES)
         answer = self._answer(Ask("look", candidates, self.settings.seed), pieces)
         if self.problem.aligned or self.settings.cost != "wasserstein":
-            self._start_gap = float(answer.cost[0])
+            self._start_gap = float(answer.cost[0])  # of match-s not known before the search asks for it
         silent = (answer.residuals[1:] == answer.residuals[0]).all(axis=1)
         # A simulator that lacks what a curve is for may not even come where the robot was: knots stay.
         silent &= [not isinstance(knob, Knot) for knob in self.family.knobs]
@@ -184,36 +182,44 @@ class Fit:
             self.problem.effort = effort
         return dropped
 
-    def _search(self) -> Search:
+    def _search(self) -> tuple[Search, str]:
+        """The finished search, and why it ended."""
         low, high = self.family.bounds
         settings = self.settings
+        separable = settings.cma.separable or settings.search == "sep-cma"
         search: Search = (
-            CmaSearch(low, high, settings.seed, settings.cma, self._begin())
-            if settings.search == "cma"
-            else QuantileSearch(low, high, self._kinds(), settings.seed, settings.quantile, self._begin())
+            QuantileSearch(low, high, self._kinds(), settings.seed, settings.quantile, self._begin())
+            if settings.search == "quantile"
+            else CmaSearch(low, high, settings.seed, replace(settings.cma, separable=separable), self._begin())
         )
-        while search.done is None and self.problem.effort.evaluations < settings.most_evaluations:
+        while (stopped := search.done or self._spent()) is None:
             before = search.iteration
             self._advance(search)
             if search.iteration > before:
                 self._note(search)
-                if self._hopeless(search):
-                    break
-        return search
+                if hopeless := self._hopeless(search):
+                    return search, hopeless
+        return search, stopped
 
-    def _hopeless(self, search: Search) -> bool:
-        """Whether to leave the rest to a richer family: it comes no nearer, and is still far from episodes that it has not seen."""
+    def _spent(self) -> str | None:
+        """Why nothing more may be searched; None while it may."""
+        effort, settings = self.problem.effort, self.settings
+        if effort.evaluations >= settings.most_evaluations:
+            return f"stopped after {effort.evaluations} evaluations, before it settled"
+        if settings.most_simulated_s is not None and effort.simulated_s >= settings.most_simulated_s:
+            return f"stopped after {effort.simulated_s:,.0f} simulated s, before it settled"
+        return None
+
+    def _hopeless(self, search: Search) -> str:
+        """Why to leave the rest to a richer family, as it comes no nearer and is far from episodes that it has not seen; empty else."""
         factor = self.settings.give_up
         if factor is None or self.held is None or not isinstance(search, QuantileSearch) or not search.stalled:
-            return False
+            return ""
         left = self._measure_held(Static(self.robot, (), self.family.settings(search.at)))
         assert left is not None
         if left.gap.total <= factor * left.gap.total_limit:
-            return False
-        self._gave_up = (
-            f"given up after {search.iteration} iterations: it came no nearer, with {left.gap.total:.3f} left on held-out episodes"
-        )
-        return True
+            return ""
+        return f"given up after {search.iteration} iterations: it came no nearer, with {left.gap.total:.3f} left on held-out episodes"
 
     def _advance(self, search: Search) -> None:
         ask = search.ask()
@@ -273,18 +279,16 @@ class Fit:
 
     def _answer(self, ask: Ask, pieces: np.ndarray | None) -> Answer:
         """From the journal where it is known, else from the simulator."""
-        question = b"".join(
-            (ask.candidates.tobytes(), repr((ask.seed, ask.influence, self._base)).encode(), b"" if pieces is None else pieces.tobytes())
-        )
+        residuals = ask.kind != "population"  # CMA-ES reads the cost and falls alone
+        wanted = repr((ask.seed, residuals, ask.influence, self._base)).encode()
+        question = b"".join((ask.candidates.tobytes(), wanted, b"" if pieces is None else pieces.tobytes()))
         known = None if self._journal is None else self._journal.recall(question)
         if known is not None:
             answer, wall_s = known
-            schedule = self.fitted if pieces is None else self.fitted.pick(pieces)
-            self.problem.effort.evaluations += len(ask.candidates)
-            self.problem.effort.simulated_s += len(ask.candidates) * schedule.seconds
+            self.problem.count(len(ask.candidates), pieces, residuals=residuals)
         else:
             started = time.perf_counter()
-            answer = self.problem.evaluate(ask.candidates, ask.seed, pieces, influence=ask.influence)
+            answer = self.problem.evaluate(ask.candidates, ask.seed, pieces, residuals=residuals, influence=ask.influence)
             wall_s = time.perf_counter() - started
             if self._journal is not None:
                 self._journal.keep(question, answer, wall_s)
@@ -314,14 +318,18 @@ class Fit:
     def _tell(self, search: Search) -> None:
         if self._show is None:
             return
+        if np.isnan(self._start_gap) and search.costs:
+            self._start_gap = search.costs[0]
         effort, knobs = self.problem.effort, self.family.knobs
         values, turns = self.family.values(search.at)[0], np.abs(search.at)
         moved = tuple((knobs[k].name, knobs[k].start, float(values[k]), knobs[k].unit) for k in np.argsort(-turns)[:6])
         gap = search.costs[-1] if search.costs else self._start_gap
         floor, stage = float("nan"), "searching"
-        remaining = self.wall_s * (self.settings.most_evaluations / max(effort.evaluations, 1) - 1)  # of CMA-ES, at most
+        most_s = np.inf if self.settings.most_simulated_s is None else self.settings.most_simulated_s
+        ahead = min(self.settings.most_evaluations / max(effort.evaluations, 1), most_s / max(effort.simulated_s, 1e-9)) - 1
+        remaining = self.wall_s * ahead  # at most
         if isinstance(search, QuantileSearch):
-            floor, remaining = self._floor(search), search.remaining(self.wall_s)
+            floor, remaining = self._floor(search), float(np.minimum(remaining, search.remaining(self.wall_s)))
             stage = "polishing" if search.polishing else "searching"
         self._show(
             Progress(

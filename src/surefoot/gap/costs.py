@@ -1,4 +1,4 @@
-"""Costs: how far candidates are from the robot. All see the same samples, and all can drive a search.
+"""Costs: how far candidates are from the robot. All here see the same samples; match-s, with simulations of its own, does not. All can drive a search.
 
 A cost is made from the robot's samples once and then scores populations: `cost(simulated) -> (n,)`. Samples of robot and
 simulator have the same order (piece by piece, tick by tick), which only the costs that compare in time make use of.
@@ -13,6 +13,7 @@ import numpy as np
 from surefoot.errors import GapError, nearest
 from surefoot.gap.channels import Channel
 from surefoot.gap.distance import quantile_means, sort_channels, w1_sorted
+from surefoot.gap.match_state import HORIZONS
 from surefoot.gap.simulate import Simulated
 
 BLOCKS = 50  # of probability, for quantile residuals
@@ -209,11 +210,14 @@ COSTS: dict[str, Callable[[Robot], Cost]] = {
 
 def check_cost(name: str) -> None:
     """Refuse a cost that there is not."""
-    if name not in COSTS:
-        raise GapError(f"unknown cost {name!r}{nearest(name, COSTS)}")
+    known = (*COSTS, *HORIZONS)
+    if name not in known:
+        raise GapError(f"unknown cost {name!r}{nearest(name, known)}; there are {', '.join(known)}")
 
 
 def make_cost(name: str, robot: Robot) -> Cost:
-    """A cost by name."""
+    """A cost by name, of those that score samples."""
     check_cost(name)
+    if name in HORIZONS:
+        raise GapError(f"{name} runs simulations of its own and cannot score these samples; surefoot.gap.match_state does")
     return COSTS[name](robot)

@@ -4,10 +4,14 @@ Assumes that the base was measured (motion capture) on the clock of the joints, 
 horizon, and that the state is all there is: delay and what the motors remember are not part of it. With a horizon of one
 tick it compares single steps; over the whole rollout it is match-o with the base. It needs its own simulations, so it is
 not one of the costs that score the samples of a gap.
+
+The policy stays in the loop, as in every other cost: at each tick it is given what the simulator's sensors say, and after a
+reset the recorded action as its previous one. Without noise, delay or history it then repeats the recorded action for one
+tick; over many ticks recorded actions would be an open loop, and a walking robot does not stay up in one.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +22,14 @@ from surefoot.gap.simulate import MOST_WORLDS, Change, Simulator
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent, PolicyAgent
 from surefoot.robot import Robot
+from surefoot.sim.rollout import FALLEN_GRAVITY_Z
+from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
 HORIZONS = {"match-s-1": 1, "match-s-20": 20, "match-s": 0}  # ticks; 0 is the whole piece
 LEAST = (0.01, 0.01)  # m and rad by which positions and orientations are scaled at least
 STATE = ("quaternion", "base_position_m", "base_velocity")
+JOINTS = ("joint_position_rad", "joint_velocity_rad_s")
 
 
 def refuse_unknown_base(log: RobotLog) -> None:
@@ -31,8 +38,141 @@ def refuse_unknown_base(log: RobotLog) -> None:
     if missing:
         raise GapError(
             f"match-s puts the simulator back into the robot's whole state again and again, and the log does not hold {', '.join(missing)}; "
-            "record with motion capture, or choose a cost that needs joints alone (wasserstein)"
+            "record with motion capture (a virtual robot with `surefoot record --base`), or choose a cost that needs joints alone (wasserstein)"
         )
+
+
+def refuse_clock(agent: Agent) -> PolicyAgent:
+    """An agent that can start in the middle of a walk; one with a clock of its own cannot."""
+    if not isinstance(agent, PolicyAgent):
+        raise GapError(f"match-s starts in the middle of a walk, and {agent.label} cannot: it takes a policy that acts on what it observes")
+    return agent
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """How near n candidates stay to the robot."""
+
+    cost: np.ndarray  # (n,) root mean square distance of the whole state, in units of the robot's own spread
+    fallen: np.ndarray  # (n,) share of the segments that ended on the floor or became unstable; within a tick hardly any can
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Stretches of a log, each from the row that the simulator is put into to the last one that it is compared with."""
+
+    first: np.ndarray  # (segments,) rows; the row before belongs to the same piece and knows the last action
+    last: np.ndarray
+    piece: np.ndarray
+
+    @property
+    def ticks(self) -> int:
+        """Of the longest."""
+        return int((self.last - self.first).max())
+
+    def pick(self, chosen: np.ndarray) -> "Segments":
+        """Some of them, by number or by mask."""
+        return Segments(self.first[chosen], self.last[chosen], self.piece[chosen])
+
+
+class MatchState:
+    """Scores candidates on the segments of a schedule: `horizon` ticks each, or the whole piece with 0."""
+
+    def __init__(
+        self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], horizon: int, *, threads: int = 0,
+        physics_hz: float | None = None,
+    ):  # fmt: skip
+        refuse_unknown_base(log)
+        refuse_clock(make_agent(1))
+        self._robot, self._make_agent, self._threads, self._physics_hz = robot, make_agent, threads, physics_hz
+        self._dt_s = schedule.dt_s
+        self._rows: dict[str, np.ndarray] = {
+            name: np.asarray(getattr(log, name), dtype=float) for name in ("command", "action", *JOINTS, *STATE)
+        }
+        size = np.linalg.norm(self._rows["quaternion"], axis=1, keepdims=True)
+        self._rows["quaternion"] = self._rows["quaternion"] / np.where(size > 0, size, np.nan)  # single precision is off by 0.7 mrad
+        self._segments = _segments(schedule, horizon, np.all([np.isfinite(self._rows[name]).all(axis=1) for name in STATE], axis=0))
+        self._unit = self._units(np.concatenate([np.arange(rows.start, rows.stop) for rows in schedule.rows]))
+
+    def seconds(self, pieces: np.ndarray | None = None) -> float:
+        """Simulated time that one candidate takes on all pieces, or on some; short segments run along to the end of the longest."""
+        picked = self._picked(pieces)
+        return len(picked.first) * picked.ticks * self._dt_s
+
+    def __call__(self, change: Change | None, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None) -> Matched:
+        """Score candidates (n, ...) of a change on all pieces, or on some; all meet the same noise."""
+        segments, n = self._picked(pieces), len(candidates)
+        turns = -(-len(segments.first) // max(1, MOST_WORLDS // n))
+        size = -(-len(segments.first) // turns)
+        worlds = Worlds(
+            self._robot, n * size, seed=seed, threads=self._threads, noise_period=size, physics_hz=self._physics_hz,
+            torque_speed=change is not None and change.torque_speed,
+        )  # fmt: skip
+        if change is not None:
+            change.apply(worlds, candidates, size)
+        agent = refuse_clock(self._make_agent(n * size))
+        total, fallen, count = np.zeros(n), np.zeros(n), 0
+        for turn in range(turns):
+            chosen = np.arange(turn * size, (turn + 1) * size)
+            real = chosen < len(segments.first)  # the last turn is filled up with copies that do not count
+            squares, down, seen = self._run(worlds, agent, n, segments.pick(np.minimum(chosen, len(segments.first) - 1)), real)
+            total, fallen, count = total + squares, fallen + down, count + seen
+        return Matched(np.sqrt(total / count), fallen / len(segments.first))
+
+    def _picked(self, pieces: np.ndarray | None) -> Segments:
+        picked = self._segments if pieces is None else self._segments.pick(np.isin(self._segments.piece, pieces))
+        if not len(picked.first):
+            raise GapError(
+                "no piece of the log is long enough for this horizon of match-s, with the base's state known all along; give a shorter one, such as match-s-1"
+            )
+        return picked
+
+    def _units(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """What each part of the state is divided by: spreads of the robot, and how far it gets within a segment."""
+        first, last = self._picked(None).first, self._segments.last
+        moved = np.linalg.norm(self._rows["base_position_m"][last] - self._rows["base_position_m"][first], axis=1)
+        turned = _angle(self._rows["quaternion"][first], self._rows["quaternion"][last])
+        least = {"joint_position_rad": 1e-3, "joint_velocity_rad_s": 1e-2, "base_velocity": 1e-2}
+        return {
+            **{name: np.maximum(np.nanstd(self._rows[name][rows], axis=0), floor) for name, floor in least.items()},
+            "base_position_m": np.array([max(float(np.sqrt(np.square(moved).mean())), LEAST[0])]),
+            "quaternion": np.array([max(float(np.sqrt(np.square(turned).mean())), LEAST[1])]),
+        }
+
+    def _run(
+        self, worlds: Worlds, agent: PolicyAgent, n: int, segments: Segments, real: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, int]:  # fmt: skip
+        """Of each candidate: squared distances summed over `real` segments and ticks, and falls; of how many numbers the sums are made."""
+        rows, size = self._rows, len(segments.first)
+        place = rows["base_position_m"][segments.first]
+        start = place * (0.0, 0.0, 1.0)  # the floor is the same everywhere: all start at its middle
+
+        def tiled(name: str, at: np.ndarray) -> np.ndarray:
+            return np.tile(rows[name][at], (n, 1))
+
+        worlds.reset(
+            joint_position_rad=np.clip(tiled("joint_position_rad", segments.first), *np.array(self._robot.contract.position_limit_rad).T),
+            joint_velocity_rad_s=tiled("joint_velocity_rad_s", segments.first), base_position_m=np.tile(start, (n, 1)),
+            base_quaternion=tiled("quaternion", segments.first), base_velocity=tiled("base_velocity", segments.first),
+        )  # fmt: skip
+        agent.reset(None)
+        agent.remember(tiled("action", segments.first - 1))
+        total, count, down = np.zeros(n), 0, np.zeros((n, size), dtype=bool)
+        for tick in range(segments.ticks):
+            worlds.step(agent.act(worlds.sensors, tiled("command", np.minimum(segments.first + tick, segments.last))))
+            going = real & (segments.first + tick + 1 <= segments.last)
+            at = np.minimum(segments.first + tick + 1, segments.last)
+            recorded = {name: rows[name][at] for name in (*JOINTS, *STATE)}
+            recorded["base_position_m"] = recorded["base_position_m"] - place + start
+            reached = {name: getattr(worlds, name).reshape(n, size, -1) for name in (*JOINTS, "base_position_m", "base_velocity")}
+            apart = [(reached[name] - recorded[name]) / self._unit[name] for name in reached]
+            apart.append(_angle(worlds.base_quaternion.reshape(n, size, 4), recorded["quaternion"])[..., None] / self._unit["quaternion"])
+            squares = np.square(np.concatenate(apart, axis=2))
+            total += squares[:, going].sum(axis=(1, 2))
+            count += int(going.sum()) * squares.shape[2]
+            tilted = gravity_in_base(worlds.base_quaternion)[:, 2] > FALLEN_GRAVITY_Z
+            down |= (tilted | ~worlds.alive).reshape(n, size) & going
+        return total, down.sum(axis=1), count
 
 
 def match_state(
@@ -48,25 +188,14 @@ def match_state(
     threads: int = 0,
 ) -> np.ndarray:
     """Root mean square distance of the whole state, in units of the robot's own spread, (n,) for n candidates."""
-    refuse_unknown_base(log)
     candidates = np.zeros((1, 0)) if candidates is None else candidates
-    starts, ends = _segments(schedule, horizon)
-    total, count = np.zeros(len(candidates)), 0
-    at_once = max(1, MOST_WORLDS // len(candidates))
-    unit = _units(log, schedule, robot, starts, ends)
-    for first in range(0, len(starts), at_once):
-        part = slice(first, first + at_once)
-        squares, seen = _run(log, robot, make_agent, change, candidates, starts[part], ends[part], unit, seed + first, threads)
-        total, count = total + squares, count + seen
-    return np.sqrt(total / count)
+    return MatchState(log, schedule, robot, make_agent, horizon, threads=threads)(change, candidates, seed).cost
 
 
 def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, change: Change | None = None) -> float:
     """What match-s gives when the simulator itself plays the robot."""
     run = simulator.roll(change, np.zeros((1, 0)), seed, truth=True)
-    columns: dict[str, Any] = {
-        name: np.array(getattr(log, name), dtype=float) for name in ("joint_position_rad", "joint_velocity_rad_s", "action", *STATE)
-    }
+    columns: dict[str, Any] = {name: np.array(getattr(log, name), dtype=float) for name in (*JOINTS, "action", *STATE)}
     for i, rows in enumerate(simulator.schedule.rows):
         for name, values in columns.items():
             values[rows] = getattr(run, name)[i, : rows.stop - rows.start]
@@ -78,82 +207,18 @@ def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, ch
     )
 
 
-def _segments(schedule: Schedule, horizon: int) -> tuple[np.ndarray, np.ndarray]:
-    """First and last row of each segment; the row before the first belongs to the same piece and knows the last action."""
-    starts, ends = [], []
-    for rows in schedule.rows:
-        step = horizon or rows.stop - rows.start - 2
-        for start in range(rows.start + 1, rows.stop - step, step):
-            starts.append(start)
-            ends.append(start + step)
-    return np.array(starts), np.array(ends)
-
-
-def _units(log: RobotLog, schedule: Schedule, robot: Robot, starts: np.ndarray, ends: np.ndarray) -> dict[str, np.ndarray]:
-    """What each part of the state is divided by: spreads of the robot, and how far it gets within a segment."""
-    assert log.base_position_m is not None
-    assert log.quaternion is not None
-    assert log.base_velocity is not None
-    rows = np.concatenate([np.arange(r.start, r.stop) for r in schedule.rows])
-    moved = np.linalg.norm(log.base_position_m[ends] - log.base_position_m[starts], axis=1)
-    turned = _angle(log.quaternion[starts], log.quaternion[ends])
-    return {
-        "joint_position_rad": np.maximum(log.joint_position_rad[rows].std(axis=0), 1e-3),
-        "joint_velocity_rad_s": np.maximum(log.joint_velocity_rad_s[rows].std(axis=0), 1e-2),
-        "base_velocity": np.maximum(log.base_velocity[rows].std(axis=0), 1e-2),
-        "base_position_m": np.array([max(float(np.sqrt(np.square(moved).mean())), LEAST[0])]),
-        "quaternion": np.array([max(float(np.sqrt(np.square(turned).mean())), LEAST[1])]),
-    }
-
-
-def _run(
-    log: RobotLog, robot: Robot, make_agent: Callable[[int], Agent], change: Change | None, candidates: np.ndarray, starts: np.ndarray,
-    ends: np.ndarray, unit: dict[str, np.ndarray], seed: int, threads: int,
-) -> tuple[np.ndarray, int]:  # fmt: skip
-    """Sums of squared distances of each candidate over segments and ticks, and how many numbers they are made of."""
-    assert log.base_position_m is not None
-    assert log.quaternion is not None
-    assert log.base_velocity is not None
-    n, m = len(candidates), len(starts)
-    worlds = Worlds(robot, n * m, seed=seed, threads=threads, noise_period=m, torque_speed=change is not None and change.torque_speed)
-    if change is not None:
-        change.apply(worlds, candidates, m)
-    agent = make_agent(n * m)
-    if not isinstance(agent, PolicyAgent):
-        raise GapError(f"match-s starts in the middle of a walk, and {agent.label} cannot: it takes a policy that acts on what it observes")
-
-    def of(name: str, rows: np.ndarray) -> np.ndarray:
-        return np.tile(np.asarray(getattr(log, name)[rows], dtype=float), (n, 1))
-
-    limits = np.array(robot.contract.position_limit_rad).T
-    place = log.base_position_m[starts].astype(float)
-    height = np.zeros_like(place)
-    height[:, 2] = place[:, 2]
-    worlds.reset(
-        joint_position_rad=np.clip(of("joint_position_rad", starts), *limits), joint_velocity_rad_s=of("joint_velocity_rad_s", starts),
-        base_position_m=np.tile(height, (n, 1)), base_quaternion=of("quaternion", starts), base_velocity=of("base_velocity", starts),
-    )  # fmt: skip
-    agent.reset(None)
-    agent.remember(of("action", starts - 1))
-    total, count = np.zeros(n), 0
-    for tick in range(int((ends - starts).max())):
-        worlds.step(agent.act(worlds.sensors, of("command", starts + tick)))
-        rows = np.minimum(starts + tick + 1, ends)
-        going = starts + tick + 1 <= ends
-        moved = worlds.base_position_m - np.tile(height, (n, 1))
-        parts = [
-            (worlds.joint_position_rad - of("joint_position_rad", rows)) / unit["joint_position_rad"],
-            (worlds.joint_velocity_rad_s - of("joint_velocity_rad_s", rows)) / unit["joint_velocity_rad_s"],
-            (worlds.base_velocity - of("base_velocity", rows)) / unit["base_velocity"],
-            (moved - (of("base_position_m", rows) - np.tile(place, (n, 1)))) / unit["base_position_m"],
-            _angle(worlds.base_quaternion, of("quaternion", rows))[:, None] / unit["quaternion"],
-        ]
-        squares = np.square(np.concatenate(parts, axis=1)).sum(axis=1).reshape(n, m)
-        total += squares[:, going].sum(axis=1)
-        count += int(going.sum()) * sum(part.shape[1] for part in parts)
-    return total, count
+def _segments(schedule: Schedule, horizon: int, known: np.ndarray) -> Segments:
+    """All segments of a schedule whose rows are `known` (rows,): motion capture loses sight of the robot now and then."""
+    found = []
+    for piece, rows in enumerate(schedule.rows):
+        ticks = horizon or max(rows.stop - rows.start - 2, 1)
+        starts = range(rows.start + 1, rows.stop - ticks, ticks)
+        found += [(first, first + ticks, piece) for first in starts if known[first : first + ticks + 1].all()]
+    first, last, of = np.array(found, dtype=int).reshape(-1, 3).T
+    return Segments(first, last, of)
 
 
 def _angle(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Angle between orientations (n, 4), rad."""
-    return 2 * np.arccos(np.clip(np.abs((one * other).sum(axis=1)), 0.0, 1.0))
+    """Angle between orientations (..., 4), unit quaternions, rad: from their chord, which is exact for small angles too."""
+    chord = np.minimum(np.linalg.norm(one - other, axis=-1), np.linalg.norm(one + other, axis=-1))
+    return 4 * np.arcsin(np.clip(chord / 2, 0.0, 1.0))
