@@ -6,8 +6,8 @@ tick it compares single steps; over the whole rollout it is match-o with the bas
 not one of the costs that score the samples of a gap.
 
 The policy stays in the loop, as in every other cost: at each tick it is given what the simulator's sensors say, and after a
-reset the recorded action as its previous one. Without noise, delay or history it then repeats the recorded action for one
-tick; over many ticks recorded actions would be an open loop, and a walking robot does not stay up in one.
+reset the recorded action as its previous one. Replaying the recorded actions would be the other way. Over one tick the two
+are the same, but for noise, delay or history in what the policy observes; over many ticks a replay is an open loop.
 """
 
 from collections.abc import Callable
