@@ -73,6 +73,16 @@ class TestScores:
         assert np.argmin(found.cost) == 2
         assert found.cost[2] < 0.2 * found.cost[0]
 
+    def test_a_delay_is_seen_within_one_tick(self, walk):
+        """What was on its way to the motors is part of where a segment starts."""
+        late, policy = Twin("late", walk.robot, {"delay_s": 0.01}), walk.make(1).policy.name
+        log = record(late, policy, rollouts=4, seconds=1.6, seed=3, threads=1, base=True)
+        family = Static(walk.robot, make_knobs(walk.robot, ("delay_s",), "all"), {})
+        turns = np.array([[family.knobs[0].turns(delay_s)] for delay_s in (0.0, 0.005, 0.01, 0.015)])
+        found = walk.match(1, log)(family, turns, seed=1)
+        assert np.argmin(found.cost) == 2
+        assert found.cost[2] < 0.5 * found.cost[0]
+
     @pytest.mark.parametrize("horizon", [1, 0])
     def test_pieces_add_up(self, walk, horizon):
         match = walk.match(horizon)

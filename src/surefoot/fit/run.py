@@ -122,10 +122,6 @@ class Fit:
             self.family = with_curves(self.family, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
         self.problem = Problem(log, robot, make_agent, self.family, self.fitted, threads, cost=settings.cost)
         self.remarks: list[str] = []
-        if settings.cost == "match-s-1" and any(knob.parameter == "delay_s" for knob in self.family.knobs):
-            self.remarks.append(
-                "match-s-1 finds delay_s too short: targets on their way to the motors are lost when the state is reset; fix it, or take match-s-20"
-            )
         self.steps: list[Step] = []
         self.wall_s = 0.0
         self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}

@@ -1,7 +1,8 @@
 """match-s: the simulator is put into the robot's whole state, runs for a few ticks, and is compared in time.
 
 Assumes that the base was measured (motion capture) on the clock of the joints, that nothing random happens within the
-horizon, and that the state is all there is: delay and what the motors remember are not part of it. With a horizon of one
+horizon, and that the state is all there is: the last action is on its way to delayed motors, and nothing older; heat and
+play of the gears are not part of it. With a horizon of one
 tick it compares single steps; over the whole rollout it is match-o with the base. It needs its own simulations, so it is
 not one of the costs that score the samples of a gap.
 
@@ -153,7 +154,7 @@ class MatchState:
         worlds.reset(
             joint_position_rad=np.clip(tiled("joint_position_rad", segments.first), *np.array(self._robot.contract.position_limit_rad).T),
             joint_velocity_rad_s=tiled("joint_velocity_rad_s", segments.first), base_position_m=np.tile(start, (n, 1)),
-            base_quaternion=tiled("quaternion", segments.first), base_velocity=tiled("base_velocity", segments.first),
+            base_quaternion=tiled("quaternion", segments.first), base_velocity=tiled("base_velocity", segments.first), last_action=tiled("action", segments.first - 1),
         )  # fmt: skip
         agent.reset(None)
         agent.remember(tiled("action", segments.first - 1))

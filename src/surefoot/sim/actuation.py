@@ -149,12 +149,13 @@ class Motors:
             # The motor's own loop reads the biased encoder, so it turns the joint the other way.
             self._offset = self._pose + values["action_offset_rad"] - values["encoder_bias_rad"]
 
-    def reset(self, rows: np.ndarray, joint_rad: np.ndarray) -> np.ndarray:
-        """Cold lines, start temperature, no play taken up; the targets of rest, (len(rows), n_joints)."""
-        self.line.fill(rows, self._offset[rows])
+    def reset(self, rows: np.ndarray, joint_rad: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """One action in all of the line, start temperature, no play taken up; the targets of that action, (len(rows), n_joints)."""
+        target = self._offset[rows] + self._values["action_scale_rad"][rows] * action
+        self.line.fill(rows, target)
         self.motor_side_rad[rows] = joint_rad
         self.heat.temperature_c[rows] = self._values["start_temperature_c"][rows]
-        return self._offset[rows]
+        return target
 
     def command(self, action: np.ndarray) -> None:
         """Send the policy's actions, (n, n_joints), on their way."""

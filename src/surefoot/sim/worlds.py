@@ -192,12 +192,14 @@ class Worlds(Truth):
         base_position_m: np.ndarray | None = None,
         base_quaternion: np.ndarray | None = None,
         base_velocity: np.ndarray | None = None,
+        last_action: np.ndarray | None = None,
     ) -> None:
         """Put all worlds, or the worlds `ids`, at rest in the default pose, standing on the floor.
 
         What is given replaces that, each (len(ids), ...) in the order of `ids`: the base's velocity is linear in the
         world frame, then angular in the base frame. The height in `base_position_m` counts from the floor at that
-        place, its highest point under the feet. Delays are filled as if the robot had stood there for ever.
+        place, its highest point under the feet. Delays are filled as if the robot had been there for ever, with
+        `last_action` on its way to the motors (none: zero, the default pose).
         """
         rows = self._rows(ids)
         nj = self.robot.contract.n_joints
@@ -212,6 +214,7 @@ class Worlds(Truth):
             given("joint_velocity_rad_s", joint_velocity_rad_s, (len(rows), nj), 0.0),
             self._on_ground(place, turn / size),
             given("base_velocity", base_velocity, (len(rows), 6), 0.0),
+            given("last_action", last_action, (len(rows), nj), 0.0),
         )
         fresh = self._senses.measure(self._time, self._reading(), self._draw_reset)
         self._sensors = merge(self._sensors, fresh, rows)
@@ -303,8 +306,10 @@ class Worlds(Truth):
         height = place[:, 2] + self._ground.height_at(place[:, 0], place[:, 1])
         return np.column_stack([place[:, :2], height, turn])
 
-    def _restart(self, rows: np.ndarray, joints: np.ndarray, joint_velocity: np.ndarray, base: np.ndarray, velocity: np.ndarray) -> None:
-        """Put worlds into a state, with nothing on its way to motors or sensors; their sensors are not read."""
+    def _restart(
+        self, rows: np.ndarray, joints: np.ndarray, joint_velocity: np.ndarray, base: np.ndarray, velocity: np.ndarray, action: np.ndarray
+    ) -> None:
+        """Put worlds into a state, with nothing but that on its way to motors or sensors; their sensors are not read."""
         self._refresh_constants()
         ordered = None if len(rows) == self.n else np.sort(rows)
         self._batch.reset(ordered, stage=NO_STAGE)
@@ -312,7 +317,7 @@ class Worlds(Truth):
         assign(self._qpos, rows, self.scene.joint_qpos, joints)
         assign(self._qvel, rows, self.scene.joint_dof, joint_velocity)
         self._qvel[rows, self.scene.base_dof] = velocity
-        self._ctrl[rows] = self._motors.reset(rows, joints)
+        self._ctrl[rows] = self._motors.reset(rows, joints, action)
         self._push_left_s[rows] = 0.0
         self.alive[rows] = True
         self._senses.reset(rows, self._reading())
@@ -443,5 +448,5 @@ class Worlds(Truth):
         del self.failures[:-KEPT_FAILURES]
         start = self._on_ground(np.array([[0.0, 0.0, self._height_m]]), np.array([[1.0, 0.0, 0.0, 0.0]]))
         joints = np.tile(self.robot.contract.pose_rad, (len(rows), 1))
-        self._restart(rows, joints, np.zeros_like(joints), start, np.zeros((len(rows), 6)))
+        self._restart(rows, joints, np.zeros_like(joints), start, np.zeros((len(rows), 6)), np.zeros_like(joints))
         self.alive[rows] = False
