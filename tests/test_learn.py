@@ -82,7 +82,8 @@ class TestLasting:
         command = env.command.copy()
         reward = [env.step(still)[1] for _ in range(ticks)][-1].numpy()
         share = 1 - (1 - env.dt_s / LASTING_S) ** ticks
-        wanted = share * (np.linalg.norm(command[:, :2], axis=1) + 0.5 * np.abs(command[:, 2])) * env.dt_s
+        speed = np.linalg.norm(command[:, :2], axis=1)
+        wanted = share * (speed + (0.5 + 2.0 * speed) * np.abs(command[:, 2])) * env.dt_s
         np.testing.assert_allclose(-reward, wanted, atol=0.1 * env.dt_s)
         after = [env.step(still)[1] for _ in range(round(0.2 / env.dt_s))][-1].numpy()
         assert (-after < 0.5 * wanted).mean() > 0.7  # another command, and counted anew

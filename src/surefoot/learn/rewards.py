@@ -44,6 +44,8 @@ RewardFunction = Callable[[Motion], np.ndarray]
 TRACKING_WIDTH_M_S = 0.3  # velocity error at which the tracking reward has fallen to 1/e
 TRACKING_WIDTH_RAD_S = 0.5
 LASTING_S = 1.0
+ASTRAY_S = 4.0  # how long a robot walks one way before somebody, or something, corrects it
+STANDING_LEVER_M = 0.5
 SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
 SWING_S = 0.35  # longer swings are not paid more
 
@@ -60,11 +62,13 @@ def track_turn(m: Motion) -> np.ndarray:
 
 
 def lasting(m: Motion) -> np.ndarray:
-    """Velocity error that does not average out over strides, m/s and half as much for rad/s: what adds up to drift.
+    """Velocity error that does not average out over strides, m/s: what adds up to drift.
 
-    Linear, not squared: the last centimetre per second is worth as much as the first.
+    Linear, not squared: the last centimetre per second is worth as much as the first. A yaw rate that is off turns the way: after
+    a time t at a speed v it leads as far astray as a velocity error of v t / 2 for each rad/s. A robot that stands only turns.
     """
-    return np.linalg.norm(m.lasting_error[:, :2], axis=1) + 0.5 * np.abs(m.lasting_error[:, 2])
+    lever_m = STANDING_LEVER_M + np.linalg.norm(m.command[:, :2], axis=1) * ASTRAY_S / 2
+    return np.linalg.norm(m.lasting_error[:, :2], axis=1) + lever_m * np.abs(m.lasting_error[:, 2])
 
 
 def bounce(m: Motion) -> np.ndarray:
