@@ -1,7 +1,6 @@
 """bench/paper.py: which cells there are, that a stopped run goes on, what counts as the same figure again, and what the page says."""
 
 import dataclasses
-import importlib
 import json
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -14,6 +13,7 @@ from scipy import stats
 
 from surefoot.adapt import Fitted
 from surefoot.errors import SurefootError
+from surefoot.fit.family import FitSettings
 from surefoot.sim.twin import Twin
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
@@ -332,13 +332,10 @@ class TestErrors:
         assert found == pytest.approx(expected)
 
     def test_as_published_there_is_no_gate_against_falls(self):
-        cma, run_module = (importlib.import_module(f"surefoot.fit.{name}") for name in ("cma", "run"))
-        usual = cma.FALL_COST, run_module.MOSTLY_FALLING
-        with fits.as_published():
-            assert (cma.FALL_COST, run_module.MOSTLY_FALLING) == (0.0, 1.0)
-        assert usual == (cma.FALL_COST, run_module.MOSTLY_FALLING)
-        assert usual[0] > 0
-        assert usual[1] < 1
+        usual, asked = FitSettings(), fits.published("match-o", 100.0)
+        assert (asked.cost, asked.cma.fall_cost, asked.most_falling, asked.most_simulated_s) == ("match-o", 0.0, 1.0, 100.0)
+        assert usual.cma.fall_cost > 0
+        assert usual.most_falling < 1
 
 
 class TestRobots:
@@ -367,7 +364,9 @@ class TestRealCell:
     def test_a_small_one(self, tmp_path, monkeypatch, method):
         """Joints of one type share a value and rollouts are short: everything else is as in the table."""
         monkeypatch.setattr(recovery, "walked", lambda twin, rollouts, seed: fits.walked(twin, 6, seed, 1.4))
-        monkeypatch.setattr(recovery, "budgeted", lambda *given, **more: fits.budgeted(*given, tie="type", **more))
+        for kind in ("budgeted", "published"):
+            usual = getattr(fits, kind)
+            monkeypatch.setattr(recovery, kind, lambda *given, usual=usual, **more: usual(*given, tie="type", **more))
         table = dataclasses.replace(recovery.RECOVERY, places=((method, "2.5"),))
         assert run([table], Settings(simulated_s=300.0), 1, folder=tmp_path, say=str) == []
         figures = read_kept("recovery", tmp_path)[0][0].figures

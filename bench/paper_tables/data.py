@@ -25,7 +25,7 @@ def enough(cell: Cell, settings: Settings) -> dict[str, Any]:
     log = walked(twin, int(cell.row), cell.seed, float(cell.column))
     schedule = schedule_of(log, robot)
     folder = settings.folder("data", cell)
-    result = climbed(log, schedule, robot, budgeted(settings.simulated_s, schedule, held_out=0.0, seed=cell.seed), (STATIC,), folder)
+    result = climbed(log, schedule, robot, budgeted(settings.simulated_s, held_out=0.0, seed=cell.seed), (STATIC,), folder)
     found = {**errors(result, twin), **closed(result), **effort(result), "data_min": int(cell.row) * float(cell.column) / 60}
     if settings.iterations > 0:
         found |= on_twin(tuned(folder, result.adaptation, settings.iterations, cell.seed), twin)

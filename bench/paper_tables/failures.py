@@ -7,7 +7,7 @@ import numpy as np
 from recover import CASES, draw
 
 from paper_tables.cells import Cell, Refused, Settings, Table
-from paper_tables.fits import POLICY, as_published, budgeted, closed, effort, errors, fitted, walked
+from paper_tables.fits import POLICY, budgeted, closed, effort, errors, fitted, published, walked
 from surefoot.errors import SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog, record
@@ -104,11 +104,10 @@ def with_falls(cell: Cell, settings: Settings) -> dict[str, Any]:
     usable = usable_rows(log, robot) if cell.row == GATED else None
     schedule = schedule_of(log, robot, usable)
     if cell.row == PUBLISHED:
-        with as_published():
-            asked = budgeted(settings.simulated_s, schedule, search="cma", cost="wasserstein", held_out=0.0, seed=cell.seed)
-            result = fitted(log, schedule, robot, asked)
+        asked = published("wasserstein", settings.simulated_s, held_out=0.0, seed=cell.seed)
     else:
-        result = fitted(log, schedule, robot, budgeted(settings.simulated_s, schedule, held_out=0.0, seed=cell.seed))
+        asked = budgeted(settings.simulated_s, held_out=0.0, seed=cell.seed)
+    result = fitted(log, schedule, robot, asked)
     return {
         **errors(result, twin), **closed(result), **effort(result), "fallen_episodes": len(fell(log)), "simulated_falls": result.after.gap.fallen,
         "used_share": 1.0 if usable is None else float(usable.mean()),

@@ -1,8 +1,6 @@
 """What the tables share: virtual robots, their logs, fits under a budget, and how far parameters are off."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import numpy as np
 from recover import RANGES
 
 from paper_tables.cells import Refused
-from surefoot.fit import cma, run
+from surefoot.fit.cma import CmaSettings
 from surefoot.fit.family import Family, FitSettings
 from surefoot.fit.journal import Journal
 from surefoot.fit.ladder import climb
@@ -60,23 +58,14 @@ def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS) -> Ro
     return record(twin, POLICY, rollouts=rollouts, seconds=seconds, seed=900 + seed, base=True)
 
 
-def budgeted(simulated_s: float, schedule: Schedule, **given: Any) -> FitSettings:
+def budgeted(simulated_s: float, **given: Any) -> FitSettings:
     """Settings of a search that ends with its simulated seconds, settled or not."""
-    known = {one.name for one in fields(FitSettings)}
-    limit: dict[str, Any] = {"most_simulated_s": simulated_s} if "most_simulated_s" in known else {}
-    most = NO_LIMIT if limit else int(simulated_s / schedule.seconds)
-    return FitSettings(most_evaluations=most, **limit, **given)
+    return FitSettings(most_evaluations=NO_LIMIT, most_simulated_s=simulated_s, **given)
 
 
-@contextmanager
-def as_published() -> Iterator[None]:
-    """CMA-ES judges candidates by the cost alone, and takes the best even where it falls: falls cost nothing, and none are refused."""
-    kept = cma.FALL_COST, run.MOSTLY_FALLING
-    cma.FALL_COST, run.MOSTLY_FALLING = 0.0, 1.0
-    try:
-        yield
-    finally:
-        cma.FALL_COST, run.MOSTLY_FALLING = kept
+def published(cost: str, simulated_s: float, **given: Any) -> FitSettings:
+    """CMA-ES, which judges candidates by the cost alone, and takes the best even where it falls: falls cost nothing, and none are refused."""
+    return budgeted(simulated_s, search="cma", cost=cost, cma=CmaSettings(fall_cost=0.0), most_falling=1.0, **given)
 
 
 def fitted(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings) -> FitResult:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import as_published, budgeted, climbed, closed, effort, shifted, walked
+from paper_tables.fits import budgeted, climbed, closed, effort, published, shifted, walked
 from paper_tables.walks import on_twin, original, tuned
 from surefoot.fit.family import STATIC, Family
 from surefoot.fit.ladder import NETWORK, RUNGS, TYPE
@@ -42,7 +42,7 @@ def family(cell: Cell, settings: Settings) -> dict[str, Any]:
     if log is None:
         return on_twin(original(twin.robot), twin)
     rungs, schedule = FAMILIES[cell.row], schedule_of(log, twin.robot)
-    asked = budgeted(settings.simulated_s / len(rungs), schedule, tie="type", seed=cell.seed)
+    asked = budgeted(settings.simulated_s / len(rungs), tie="type", seed=cell.seed)
     result = climbed(log, schedule, twin.robot, asked, rungs, settings.folder("families", cell))
     return _with_policy(cell, settings, "families", twin, result)
 
@@ -55,12 +55,11 @@ def horizon(cell: Cell, settings: Settings) -> dict[str, Any]:
     schedule, folder = schedule_of(log, twin.robot), settings.folder("horizon", cell)
     if cell.row == OURS:
         rungs = tuple(rung for rung in RUNGS if not rung.per_joint)
-        asked = budgeted(settings.simulated_s / len(rungs), schedule, tie="type", seed=cell.seed)
+        asked = budgeted(settings.simulated_s / len(rungs), tie="type", seed=cell.seed)
         result = climbed(log, schedule, twin.robot, asked, rungs, folder)
     else:
-        asked = budgeted(settings.simulated_s, schedule, free=(), search="cma", cost=cell.row, seed=cell.seed)
-        with as_published():
-            result = climbed(log, schedule, twin.robot, asked, (NETWORK,), folder)
+        asked = published(cell.row, settings.simulated_s, free=(), seed=cell.seed)
+        result = climbed(log, schedule, twin.robot, asked, (NETWORK,), folder)
     return _with_policy(cell, settings, "horizon", twin, result)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from recover import CASES, draw
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import as_published, budgeted, closed, effort, errors, fitted, walked
+from paper_tables.fits import budgeted, closed, effort, errors, fitted, published, walked
 from surefoot.gap import schedule_of
 from surefoot.robot import load_robot
 
@@ -23,11 +23,10 @@ def recovered(cell: Cell, settings: Settings) -> dict[str, Any]:
     log = walked(twin, rollouts, cell.seed)
     schedule = schedule_of(log, robot)
     if cell.row in COSTS:
-        with as_published():
-            asked = budgeted(settings.simulated_s, schedule, search="cma", cost=cell.row, held_out=0.0, seed=cell.seed)
-            result = fitted(log, schedule, robot, asked)
+        asked = published(cell.row, settings.simulated_s, held_out=0.0, seed=cell.seed)
     else:
-        result = fitted(log, schedule, robot, budgeted(settings.simulated_s, schedule, held_out=0.0, seed=cell.seed))
+        asked = budgeted(settings.simulated_s, held_out=0.0, seed=cell.seed)
+    result = fitted(log, schedule, robot, asked)
     return {**errors(result, twin), **closed(result), **effort(result), "rollouts": rollouts}
 
 

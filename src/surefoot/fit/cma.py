@@ -31,6 +31,7 @@ class CmaSettings:
     sigma: float = 1.0  # first standard deviation, in turns of a knob
     lr_adapt: bool | None = None  # smaller steps where noise hides the direction (arXiv 2304.03473); None: with few knobs
     separable: bool = False  # no correlations between knobs: for hundreds of them (sep-CMA-ES)
+    fall_cost: float = FALL_COST  # in units of the cost, for a candidate that falls in all pieces; published searches have none
 
     def __post_init__(self) -> None:
         if self.population is not None and self.population < LEAST_POPULATION:
@@ -87,7 +88,7 @@ class CmaSearch:
 
     def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None) -> None:
         """Take in what `ask` asked for; a cost that is not finite counts as the worst."""
-        score = cost * (1 + FALL_COST * fallen)
+        score = cost * (1 + self.settings.fall_cost * fallen)
         self.path.append(ask.candidates[0])
         self.objective.append(float(score[0]))
         self.costs.append(float(cost[0]))

@@ -59,6 +59,7 @@ class FitSettings:
     held_out: float = 0.2  # share of the episodes
     seed: int = 0
     most_evaluations: int = 2000
+    most_falling: float = 0.5  # share of the episodes: an answer that falls more, where the robot did not, is refused
     give_up: float | None = None  # a search that comes no nearer ends where held-out episodes leave this many times what is measurable
     most_simulated_s: float | None = None  # None: as many as the evaluations take
     quantile: QuantileSettings = field(default_factory=QuantileSettings)

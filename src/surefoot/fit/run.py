@@ -40,7 +40,6 @@ FEW_EPISODES = 5  # with fewer, parts of them stand for episodes
 FEWEST_HELD = 2  # pieces: a floor needs the robot against itself
 FEWEST_PIECES = 4  # of a design
 MEAN_DEVIATION = 0.8  # of a normal distribution, in standard deviations
-MOSTLY_FALLING = 0.5
 FALLING = 0.1  # share of pieces that fall in the simulator and not on the robot, which is worth a word
 
 
@@ -145,7 +144,7 @@ class Fit:
         found = self._settle(at)
         after = self._measure(found, "measuring what is left")
         held_after = self._measure_held(found)
-        if after.gap.fallen > MOSTLY_FALLING:
+        if after.gap.fallen > self.settings.most_falling:
             raise MatchesByFalling(
                 f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it matches by falling, and is refused; "
                 "free fewer parameters, or tighten their bounds with --priors"
