@@ -4,7 +4,7 @@ Built-in agents (zero, random, trot) act through the same interface, to look at 
 It must not know training, simulators or logs.
 """
 
-from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, make_agent
+from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, as_meant, make_agent
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy, attach
@@ -19,6 +19,7 @@ __all__ = [
     "RandomAgent",
     "TrotAgent",
     "ZeroAgent",
+    "as_meant",
     "attach",
     "make_agent",
     "write_mlp",

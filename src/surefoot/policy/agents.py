@@ -1,5 +1,6 @@
 """What can drive a robot: a policy, or something built in. All act on a batch of robots at once."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.policy.trot import TrotAgent
 from surefoot.robot import Robot, Sensors
+from surefoot.robot.posture import POSTURE_KEY, read_posture
 
 BUILT_IN = ("zero", "random", "trot")
 
@@ -108,10 +110,34 @@ def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) ->
         return RandomAgent(seed)
     if name == "trot":
         return TrotAgent(robot)
+    return PolicyAgent(OnnxPolicy.load(find_policy(name, robot)), robot, n)
+
+
+def find_policy(name_or_path: str | Path, robot: Robot) -> Path:
+    """The file of a policy that ships with the robot, by its name, or of any other by its path."""
+    name = str(name_or_path)
     shipped = {file.stem: file for file in sorted((robot.path.parent / "policies").glob("*.onnx"))}
     path = shipped.get(name, Path(name).expanduser())
     if path.suffix == ".onnx" or path.exists():
-        return PolicyAgent(OnnxPolicy.load(path), robot, n)
+        return path
     raise PolicyError(
         f"no policy {name!r}{nearest(name, (*BUILT_IN, *shipped))}; give one of {', '.join((*BUILT_IN, *shipped))}, or the path of an .onnx file"
     )
+
+
+def as_meant(robot: Robot, name_or_path: str | Path) -> Robot:
+    """The robot as a policy means to use it: in the posture that its file names, and then with the file's range of commands.
+
+    What is built in, and a policy that says nothing, means the robot as it is.
+    """
+    if str(name_or_path) in BUILT_IN:
+        return robot
+    return meant_by(robot, OnnxPolicy.load(find_policy(name_or_path, robot)))
+
+
+def meant_by(robot: Robot, policy: OnnxPolicy) -> Robot:
+    """The robot as a loaded policy means to use it."""
+    posture = read_posture(policy.metadata.get(POSTURE_KEY), robot.contract.n_joints, policy.name)
+    if posture.level:
+        return robot
+    return replace(robot, posture=posture, contract=replace(robot.contract, command_range=policy.contract.command_range))

@@ -6,6 +6,7 @@ It must not know policies or logs.
 
 from surefoot.robot.contract import Contract, Term
 from surefoot.robot.load import Mirror, Robot, load_robot
+from surefoot.robot.posture import LEVEL, Posture
 from surefoot.robot.sensors import Sensors
 
-__all__ = ["Contract", "Mirror", "Robot", "Sensors", "Term", "load_robot"]
+__all__ = ["LEVEL", "Contract", "Mirror", "Posture", "Robot", "Sensors", "Term", "load_robot"]

@@ -12,6 +12,7 @@ from surefoot.errors import RobotError, nearest
 from surefoot.files import canonical_json, is_number, read_yaml, sha256
 from surefoot.robot.contract import Contract, parse_observation
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
+from surefoot.robot.posture import LEVEL, Posture
 from surefoot.robot.values import match, per_name
 
 REQUIRED = (
@@ -63,6 +64,7 @@ class Robot:
     passive_joints: tuple[str, ...]  # joints of the model that the policy does not drive
     static_geoms: int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
     hash: str  # of the contract, the other fields and the bytes of the model
+    posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
 
     @property
     def name(self) -> str:

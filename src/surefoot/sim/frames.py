@@ -11,6 +11,10 @@ def yaw_of(quaternion: np.ndarray) -> np.ndarray:
 
 def in_heading_frame(vector: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
     """World vectors (n, 3) as a robot with this heading would tell them: forward, left, up."""
-    yaw = yaw_of(quaternion)
+    return turned_back(vector, yaw_of(quaternion))
+
+
+def turned_back(vector: np.ndarray, yaw: np.ndarray) -> np.ndarray:
+    """World vectors (n, 3) as someone who has turned left by this angle, (n,) rad, would tell them."""
     c, s = np.cos(yaw), np.sin(yaw)
     return np.stack([c * vector[:, 0] + s * vector[:, 1], c * vector[:, 1] - s * vector[:, 0], vector[:, 2]], axis=1)

@@ -7,10 +7,10 @@ import numpy as np
 
 from surefoot.errors import WorldsError
 from surefoot.policy.agents import Agent
-from surefoot.sim.sensing import gravity_in_base
+from surefoot.sim.falls import FALLEN_GRAVITY_Z, Falls
 from surefoot.sim.worlds import Worlds
 
-FALLEN_GRAVITY_Z = -0.5  # the base is tilted by more than 60 degrees
+__all__ = ["FALLEN_GRAVITY_Z", "Rollout", "rollout"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Rollout:
     gyro_rad_s: np.ndarray  # (n, t, 3)
     gravity: np.ndarray
     valid: np.ndarray  # (n, t) False from the tick at which a world was stopped
-    fallen: np.ndarray  # (n, t) the base is tilted by more than 60 degrees, as an operator would see it
+    fallen: np.ndarray  # (n, t) the base is tilted by more than 60 degrees out of its posture, as an operator would see it
     base_position_m: np.ndarray | None = None  # (n, t, 3) the true state of the base, where it was asked for
     quaternion: np.ndarray | None = None  # (n, t, 4) w x y z
     base_velocity: np.ndarray | None = None  # (n, t, 6) linear in the world frame, angular in the base frame
@@ -47,12 +47,13 @@ def rollout(
     widths = {"base_position_m": 3, "quaternion": 4, "base_velocity": 6} if truth else {}
     state = {key: np.empty((n, ticks, width)) for key, width in widths.items()}
     time_s, valid, fallen = np.empty((n, ticks)), np.empty((n, ticks), dtype=bool), np.empty((n, ticks), dtype=bool)
+    falls = Falls(worlds.robot.posture, n, worlds.control_dt_s)
     agent.reset(None)
     for k in range(ticks):
         sensors = worlds.sensors
         action = agent.act(sensors, command[:, k])
         time_s[:, k], valid[:, k] = sensors.time_s, worlds.alive & np.isfinite(action).all(axis=1)
-        fallen[:, k] = gravity_in_base(worlds.base_quaternion)[:, 2] > FALLEN_GRAVITY_Z
+        fallen[:, k] = falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2])
         joint["joint_position_rad"][:, k] = sensors.joint_position_rad
         joint["joint_velocity_rad_s"][:, k] = sensors.joint_velocity_rad_s
         joint["action"][:, k] = action

@@ -1,0 +1,113 @@
+"""Postures: the frame that is level in one, who has fallen out of it, and how a policy's file says that it means one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surefoot.errors import PolicyError
+from surefoot.policy import as_meant, write_mlp
+from surefoot.robot import LEVEL, Posture
+from surefoot.robot.posture import POSTURE_KEY, read_posture
+from surefoot.sim.falls import Falls
+from surefoot.sim.frames import in_heading_frame, yaw_of
+from surefoot.sim.sensing import gravity_in_base
+
+HIND = Posture("hind legs", np.pi / 2, 0.55, 3.0)
+
+
+def pitched(angle_rad, yaw_rad=0.0, n=1):
+    """Quaternions (n, 4) of bases with their nose up by an angle, then turned left."""
+    (w, _, y, _), c, s = replace(HIND, pitch_rad=angle_rad).base_quaternion, np.cos(yaw_rad / 2), np.sin(yaw_rad / 2)
+    return np.tile([c * w, -s * y, c * y, s * w], (n, 1))
+
+
+class TestFrame:
+    @pytest.mark.parametrize("yaw", [0.0, 1.0, -2.5])
+    def test_is_level_and_heads_ahead_in_the_posture(self, yaw):
+        frame = HIND.frame(pitched(np.pi / 2, yaw))
+        np.testing.assert_allclose(gravity_in_base(frame), [[0, 0, -1]], atol=1e-12)
+        np.testing.assert_allclose(yaw_of(frame), [yaw], atol=1e-12)
+
+    def test_on_hind_legs_the_nose_is_up_and_the_belly_ahead(self):
+        np.testing.assert_allclose(HIND.turned(np.eye(3)), [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-12)
+
+    def test_of_gravity_is_gravity_in_the_frame(self):
+        quaternion = np.random.default_rng(0).normal(size=(20, 4))
+        quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
+        np.testing.assert_allclose(HIND.turned(gravity_in_base(quaternion)), gravity_in_base(HIND.frame(quaternion)), atol=1e-12)
+
+    def test_walking_where_it_looks_is_forward(self):
+        velocity = np.array([[np.cos(0.7), np.sin(0.7), 0.0]])
+        np.testing.assert_allclose(in_heading_frame(velocity, HIND.frame(pitched(np.pi / 2, 0.7))), [[1, 0, 0]], atol=1e-12)
+
+    def test_level_changes_nothing(self):
+        quaternion = pitched(0.3, 0.5)
+        assert LEVEL.frame(quaternion) is quaternion
+        assert LEVEL.turned(quaternion[:, :3]) is not None
+        np.testing.assert_array_equal(LEVEL.turned(quaternion[:, :3]), quaternion[:, :3])
+
+
+class TestFalls:
+    def test_level_robots_are_down_as_soon_as_they_tilt(self):
+        falls = Falls(LEVEL, 3, 0.02)
+        down = falls.look(np.concatenate([pitched(0.0), pitched(1.0), pitched(1.1)]), np.array([0.3, 0.3, 0.0]))
+        assert down.tolist() == [False, False, True]
+
+    def test_a_robot_that_rises_has_time_for_it(self):
+        falls = Falls(HIND, 1, 0.5)
+        level, low = pitched(0.0), np.array([0.3])
+        assert [bool(falls.look(level, low)[0]) for _ in range(8)] == [False] * 6 + [True] * 2
+
+    def test_once_up_a_robot_is_down_when_it_drops_to_its_hands(self):
+        falls = Falls(HIND, 1, 0.02)
+        assert not falls.look(pitched(np.pi / 2), np.array([0.55]))[0]
+        assert not falls.look(pitched(np.pi / 4), np.array([0.5]))[0]
+        assert falls.look(pitched(0.4), np.array([0.5]))[0]
+
+    def test_sitting_upright_is_not_standing(self):
+        falls = Falls(HIND, 1, 0.02)
+        assert not falls.look(pitched(np.pi / 2), np.array([0.25]))[0]
+        assert not falls.risen[0]
+        falls.look(pitched(np.pi / 2), np.array([0.55]))
+        assert falls.risen[0]
+        assert falls.look(pitched(np.pi / 2), np.array([0.25]))[0]
+
+    def test_a_reset_gives_the_time_again(self):
+        falls = Falls(HIND, 2, 2.0)
+        for _ in range(2):
+            down = falls.look(pitched(0.0, n=2), np.full(2, 0.3))
+        assert down.all()
+        falls.reset(np.array([1]))
+        assert falls.look(pitched(0.0, n=2), np.full(2, 0.3)).tolist() == [True, False]
+
+
+class TestInAPolicyFile:
+    def write(self, path, robot, metadata):
+        contract = replace(robot.contract, command_range=((-0.1, 0.1), (0.0, 0.0), (0.0, 0.0)))
+        write_mlp(
+            path, contract, [(np.zeros((contract.observation_size, contract.n_joints)), np.zeros(contract.n_joints))], metadata=metadata
+        )
+        return as_meant(robot, path)
+
+    def test_is_read_back_to_the_last_bit(self, robot, tmp_path):
+        said = replace(HIND, pose_rad=tuple(np.random.default_rng(0).normal(size=robot.contract.n_joints).tolist()), feet=robot.feet[:2])
+        meant = self.write(tmp_path / "up.onnx", robot, {POSTURE_KEY: said.to_json()})
+        assert meant.posture == said
+        assert meant.contract.command_range[0] == (-0.1, 0.1)
+        assert meant.hash == robot.hash
+
+    def test_a_file_that_says_nothing_means_the_robot_as_it_is(self, robot, tmp_path):
+        assert self.write(tmp_path / "plain.onnx", robot, {}) is robot
+        assert as_meant(robot, "zero") is robot
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "{", "[]", "null", '{"name": "x"}', HIND.to_json().replace("0.55", "NaN"), HIND.to_json().replace("0.55", "-1"),
+            replace(HIND, pose_rad=(1.0,)).to_json(), HIND.to_json().replace('"feet": []', '"feet": "FL"'),
+        ],
+    )  # fmt: skip
+    def test_nonsense_is_one_sentence(self, text):
+        with pytest.raises(PolicyError, match=r"posture inside walk.onnx .* export the policy again"):
+            read_posture(text, 12, "walk.onnx")
