@@ -34,11 +34,11 @@ def train_policy(
     to the folder --out. Interrupted with Ctrl-C or killed, the same command continues.
 
     Args:
-        task: walk, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task
+        task: walk, biped (rise on the hind legs and walk on them), or a Python file with a function task(robot) that returns a surefoot.learn.task.Task
         out: the folder to train into
         robot: a shipped robot or the path of a robot.yaml
         iterations: PPO updates in all, those of earlier runs included
-        randomization: none, mild, seed, or the path of a YAML table; default: the task's own (walk: mild)
+        randomization: none, mild, seed, or the path of a YAML table; default: the task's own (walk: mild; biped: mild with small pushes)
         worlds: robots simulated side by side
         seed: of everything random
         threads: of simulator and learner; 0 takes all cores
@@ -107,7 +107,7 @@ class Screen(OnScreen):
             self._console.print(
                 f"iteration {progress.iteration}/{progress.iterations}  {progress.steps_per_s:,.0f} steps/s  return {progress.reward_per_s:.2f}/s  "
                 f"velocity error {progress.velocity_error_m_s:.3f} m/s  yaw {progress.turn_error_rad_s:.3f} rad/s  "
-                f"falls {progress.falls_per_robot_minute:.2f}/min  {left_s / 60:.1f} min left", highlight=False, soft_wrap=True,
+                f"falls {progress.falls_per_robot_minute:.2f}/min  {_standing(progress)}{left_s / 60:.1f} min left", highlight=False, soft_wrap=True,
             )  # fmt: skip
 
 
@@ -127,4 +127,11 @@ def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-
     }
     for name, value in rows.items():
         table.add_row(f"[bold]{name}", value)
+    if standing := _standing(progress):
+        table.add_row("[bold]posture", standing)
     return table
+
+
+def _standing(progress: "Progress") -> str:  # type: ignore[name-defined]  # noqa: F821
+    """What is earned by being up, where a task pays for it: the figure that tells whether a robot learns to rise."""
+    return f"standing {progress.rewards['stand_up']:.2f}/s  " if "stand_up" in progress.rewards else ""

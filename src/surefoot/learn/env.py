@@ -11,12 +11,18 @@ from tensordict import TensorDict
 from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
 from surefoot.learn.randomize import Draws
 from surefoot.learn.rewards import LASTING_S, Motion
+from surefoot.learn.starts import LIBRARY, make_starts, turned
 from surefoot.learn.task import Task
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
+from surefoot.robot.load import foot_geoms, upright
+from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
+
+ON_ITS_SIDE = 0.7  # gravity along the left axis, for a robot that has to rise
+OVER_BACKWARD = -0.5  # gravity ahead, likewise: beyond its posture by 30°
 
 
 @dataclass
@@ -55,6 +61,14 @@ class WalkEnv:
         self._observer = Observer(robot.contract, n)
         nj, nf = self.num_actions, len(robot.feet)
         self._pose = np.array(robot.contract.pose_rad)
+        posture = task.posture
+        self._posture_pose = np.array(posture.pose_rad) if posture.pose_rad else self._pose
+        self._posture_height_m = posture.height_m or robot.base_height_m
+        self._standing_foot = np.array([not posture.feet or foot in posture.feet for foot in robot.feet])
+        self._falls = Falls(posture, n, self.dt_s)
+        if not posture.level:
+            parts = np.concatenate([np.ones(LIBRARY), np.linspace(0, 1, LIBRARY)])  # in the posture, and on the way to it
+            self._starts = make_starts(robot, posture, parts, task.start_spread_rad, np.random.default_rng([seed, 9]))
         self._limits = np.array(robot.contract.position_limit_rad)
         self._torque_limit = np.array(robot.contract.torque_limit_nm)
         self._command = np.zeros((n, 3))
@@ -90,13 +104,16 @@ class WalkEnv:
     def mirror_parts(self) -> list[Signed]:
         """How the blocks that `_observe` adds for the critic look in a mirror, in the same order."""
         joints, signs = mirror_joints(self.robot)
-        feet = mirror_feet(self.worlds.foot_position_m[0], self.worlds.base_position_m[0], self.worlds.base_quaternion[0])
+        level = np.array([1.0, 0.0, 0.0, 0.0])
+        feet = mirror_feet(foot_places(self.robot), np.zeros(3), level)
         vector = np.arange(3)
         blocks = [
             (vector, np.array([1.0, -1.0, 1.0])), (vector, np.array([-1.0, 1.0, -1.0])), (vector, np.array([1.0, -1.0, 1.0])),
             (np.arange(1), np.ones(1)), (feet, np.ones(len(feet))), (feet, np.ones(len(feet))),
             (joints, signs), (joints, signs), (joints, signs),
         ]  # fmt: skip
+        if not self.task.posture.level:
+            blocks.append((np.arange(1), np.ones(1)))
         return blocks + self._draws.mirror(self.worlds, (joints, signs))
 
     def redraw(self) -> None:
@@ -113,12 +130,12 @@ class WalkEnv:
         self.tally.physics_s += time.perf_counter() - started
         self._episode += 1
         motion = self._motion(before_last)
-        fallen = (motion.gravity[:, 2] > self.task.fallen_gravity_z) | (
-            motion.height_m < self.task.fallen_height * self.robot.base_height_m
-        )
+        fallen = self._fallen(motion)
         unstable = ~self.worlds.alive
         reward = self._reward(motion) - self.task.fall_cost * (fallen | unstable)
         late = (self._episode >= self.max_episode_length) & ~fallen & ~unstable
+        if not self.task.posture.level:  # one that does not rise has shown all it can; no fall, and another start
+            late |= ~self._falls.risen & (self._falls.age_s >= self.task.posture.rise_s) & ~fallen & ~unstable
         done = fallen | late | unstable
         self._count(motion, reward, fallen, unstable)
         self._advance_commands()
@@ -128,28 +145,42 @@ class WalkEnv:
         extras = {"time_outs": torch.from_numpy(late.astype(np.float32))}
         return self._obs, torch.from_numpy(reward.astype(np.float32)), torch.from_numpy(done.astype(np.int64)), extras
 
+    def _fallen(self, motion: Motion) -> np.ndarray:
+        """Who is down, (n,): sooner than anyone who only looks on would say so, since what follows teaches nothing."""
+        low = motion.height_m < self.task.fallen_height * self.robot.base_height_m
+        if self.task.posture.level:
+            return (motion.gravity[:, 2] > self.task.fallen_gravity_z) | low
+        down = self._falls.look(self.worlds.base_quaternion, motion.height_m) & self._falls.risen
+        return down | low | (np.abs(motion.gravity[:, 1]) > ON_ITS_SIDE) | (motion.gravity[:, 0] < OVER_BACKWARD)
+
     def _motion(self, before_last: np.ndarray) -> Motion:
-        worlds = self.worlds
+        worlds, posture = self.worlds, self.task.posture
         joint_velocity = worlds.joint_velocity_rad_s
         contact = worlds.foot_contact
-        base = worlds.base_velocity
-        quaternion = worlds.base_quaternion
+        base, quaternion = self._base()
         self._air_s += self.dt_s
         velocity = in_heading_frame(base[:, :3], quaternion)
         error = self._command - np.column_stack([velocity[:, :2], base[:, 5]])
         self._lasting_error = self._lasting_error + self.dt_s / LASTING_S * (error - self._lasting_error)
         motion = Motion(
             command=self._command, velocity=velocity, angular_velocity=base[:, 3:], lasting_error=self._lasting_error,
-            gravity=gravity_in_base(quaternion), height_m=worlds.base_position_m[:, 2], nominal_height_m=self.robot.base_height_m,
+            gravity=gravity_in_base(quaternion), height_m=worlds.base_position_m[:, 2], nominal_height_m=self._posture_height_m,
             joint_position=worlds.joint_position_rad, joint_velocity=joint_velocity,
-            joint_acceleration=(joint_velocity - self._joint_velocity) / self.dt_s, pose=self._pose, position_limit=self._limits,
+            joint_acceleration=(joint_velocity - self._joint_velocity) / self.dt_s, pose=self._posture_pose, position_limit=self._limits,
             torque=worlds.torque_nm, torque_limit=self._torque_limit, action=self._action, last_action=self._last_action,
             before_last_action=before_last, foot_contact=contact, foot_landed=contact & ~self._contact, foot_air_s=self._air_s.copy(),
-            foot_velocity=worlds.foot_velocity_m_s, body_contact=worlds.body_contact,
+            foot_velocity=worlds.foot_velocity_m_s, body_contact=worlds.body_contact, standing_foot=self._standing_foot, rises=not posture.level,
         )  # fmt: skip
         self._air_s[contact] = 0.0
         self._contact, self._joint_velocity = contact, joint_velocity
         return motion
+
+    def _base(self) -> tuple[np.ndarray, np.ndarray]:
+        """Velocity (n, 6) and quaternion (n, 4) of the frame that is level in the task's posture."""
+        base, posture = self.worlds.base_velocity, self.task.posture
+        if not posture.level:
+            base[:, 3:] = posture.turned(base[:, 3:])
+        return base, posture.frame(self.worlds.base_quaternion)
 
     def _reward(self, motion: Motion) -> np.ndarray:
         total = np.zeros(self.num_envs)
@@ -201,23 +232,40 @@ class WalkEnv:
         yaw = rng.uniform(-np.pi, np.pi, n)
         quaternion = np.stack([np.cos(yaw / 2), np.zeros(n), np.zeros(n), np.sin(yaw / 2)], axis=1)
         velocity = rng.uniform(-0.3, 0.3, (n, 6))
-        self.worlds.reset(rows, joint_position_rad=joints, base_quaternion=quaternion, base_velocity=velocity)
+        place, raised = np.tile([0.0, 0.0, self.robot.base_height_m], (n, 1)), np.zeros(n, dtype=bool)
+        if not self.task.posture.level:
+            kind, shares = rng.random(n), self.task.starts
+            raised, rising = kind < shares.upright, (kind >= shares.upright) & (kind < shares.upright + shares.rising)
+            some = np.flatnonzero(raised | rising)
+            drawn = rng.integers(0, LIBRARY, len(some)) + LIBRARY * rising[some]
+            joints[some], place[some, 2] = self._starts.joint_position_rad[drawn], self._starts.height_m[drawn]
+            quaternion[some] = turned(self._starts.base_quaternion[drawn], yaw[some])
+            self._falls.reset(rows)
+        self.worlds.reset(rows, joint_position_rad=joints, base_position_m=place, base_quaternion=quaternion, base_velocity=velocity)
         self._observer.reset(rows)
         self._draw_commands(rows)
         for array in (self._action, self._last_action, self._joint_velocity, self._air_s):
             array[rows] = 0.0
-        self._contact[rows] = True
+        self._contact[rows] = self._standing_foot | ~raised[:, None]
         if self.tally.steps:  # the first episodes keep their drawn ages
             self._episode[rows] = 0
 
     def _observe(self) -> TensorDict:
         worlds = self.worlds
         actor = self._observer.observe(worlds.sensors, self._command, self._action).astype(np.float32, copy=True)
-        base, quaternion = worlds.base_velocity, worlds.base_quaternion
+        base, quaternion = self._base()
         known = [
             2 * in_heading_frame(base[:, :3], quaternion), 0.25 * base[:, 3:], gravity_in_base(quaternion),
-            10 * (worlds.base_position_m[:, 2:] - self.robot.base_height_m), self._contact, np.minimum(self._air_s, 1.0),
-            worlds.joint_position_rad - self._pose, 0.05 * worlds.joint_velocity_rad_s, worlds.torque_nm / self._torque_limit, self._drawn,
+            10 * (worlds.base_position_m[:, 2:] - self._posture_height_m), self._contact, np.minimum(self._air_s, 1.0),
+            worlds.joint_position_rad - self._pose, 0.05 * worlds.joint_velocity_rad_s, worlds.torque_nm / self._torque_limit,
+            *([] if self.task.posture.level else [self._falls.risen[:, None]]), self._drawn,
         ]  # fmt: skip
         critic = np.concatenate([actor, *known], axis=1, dtype=np.float32, casting="same_kind")
         return TensorDict({"actor": torch.from_numpy(actor), "critic": torch.from_numpy(critic)}, batch_size=[self.num_envs])
+
+
+def foot_places(robot: Robot) -> np.ndarray:
+    """Where the feet are in the default pose, (n_feet, 3) from the base."""
+    model = robot.spec().compile()
+    data = upright(model, robot.contract, robot.base)
+    return np.array([data.geom_xpos[foot_geoms(model, foot)].mean(axis=0) for foot in robot.feet])

@@ -4,6 +4,10 @@ The built-in trot walks, roughly, without having learned anything. A policy that
 that PPO spends its samples on following commands rather than on finding out that legs can be lifted: the slow part
 of learning from nothing, and the one that ends in gaits that only work with exploration noise. The teacher has a
 clock and the policy has none; it reads the phase of the gait from its last action and its joints.
+
+Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them, or as
+far on the way there as the base is. A robot falls that way; but it does not fall by throwing its legs back to the default
+pose, and explores around a pose in which standing is possible.
 """
 
 from collections.abc import Callable
@@ -17,8 +21,32 @@ from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.randomize import TaskError
 from surefoot.policy.agents import Agent
 from surefoot.policy.trot import TrotAgent
+from surefoot.robot import Sensors
+from surefoot.sim.sensing import gravity_in_base
 
-TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot)}
+
+class HoldAgent:
+    """Targets between the default pose and the posture's, as far as the base is between level and upright."""
+
+    label = hash = "hold"
+
+    def __init__(self, env: WalkEnv) -> None:
+        self._env, self._posture = env, env.task.posture
+        contract = env.robot.contract
+        self._way = (np.array(self._posture.pose_rad or contract.pose_rad) - contract.pose_rad) / np.array(contract.action_scale_rad)
+
+    def reset(self, ids: np.ndarray | None = None) -> None:
+        """Nothing to forget."""
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Actions (n, n_joints); the base's true tilt decides, whatever an IMU says of it."""
+        upright = -gravity_in_base(self._posture.frame(self._env.worlds.base_quaternion))[:, 2]
+        missing = np.arccos(np.clip(upright, -1, 1)) / max(abs(self._posture.pitch_rad), 1e-9)
+        return np.clip(1 - missing, 0.0, 1.0)[:, None] * self._way
+
+
+TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot), "hold": HoldAgent}
+BEGINNERS = ("hold",)  # fall, and only say where to begin: what follows explores as one does that knows nothing
 TICKS = 150  # control periods that the teacher shows, in each world
 EPOCHS = 10
 BATCH = 2048
@@ -45,6 +73,9 @@ def head_start(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) ->
         return HeadStart(False, f"starts from nothing: {reason}")
     seen, shown = _lesson(env, agent, np.random.default_rng([seed, 5]))
     minutes = env.tally.steps * env.dt_s / 60
+    if teacher in BEGINNERS:
+        env.tally = Tally()
+        return HeadStart(False, f"starts around the pose that is to be held (copied to {regress(actor, seen, shown):.2f} rms)")
     falls = env.tally.falls / minutes
     env.tally = Tally()
     if falls > FALLS_PER_MINUTE:

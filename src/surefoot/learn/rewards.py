@@ -8,18 +8,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Motion:
-    """The true motion of n robots over one control period, as rewards and the critic see it."""
+    """The true motion of n robots over one control period, as rewards and the critic see it.
+
+    "The base frame" is the one that is level in the task's posture: on hind legs, its z axis is the robot's nose.
+    """
 
     command: np.ndarray  # (n, 3) m/s, m/s, rad/s
     velocity: np.ndarray  # (n, 3) of the base in its heading frame, m/s
     angular_velocity: np.ndarray  # (n, 3) in the base frame, rad/s
     gravity: np.ndarray  # (n, 3) unit vector in the base frame
     height_m: np.ndarray  # (n,)
-    nominal_height_m: float
+    nominal_height_m: float  # in the task's posture
     joint_position: np.ndarray  # (n, n_joints) rad
     joint_velocity: np.ndarray  # rad/s
     joint_acceleration: np.ndarray  # rad/s²
-    pose: np.ndarray  # (n_joints,) rad
+    pose: np.ndarray  # (n_joints,) rad, in the task's posture
     position_limit: np.ndarray  # (n_joints, 2) rad
     torque: np.ndarray  # (n, n_joints) N·m
     torque_limit: np.ndarray  # (n_joints,) N·m
@@ -32,6 +35,23 @@ class Motion:
     foot_velocity: np.ndarray  # (n, n_feet, 3) m/s
     body_contact: np.ndarray  # (n,) anything but the feet touches the floor
     lasting_error: np.ndarray  # (n, 3) command minus velocity, m/s, m/s, rad/s, averaged over about `LASTING_S` under one command
+    standing_foot: np.ndarray  # (n_feet,) whether the posture stands on it
+    rises: bool = False  # whether the posture is one that has to be risen to
+
+    @property
+    def upright(self) -> np.ndarray:
+        """Cosine of the angle between the robot and its posture, (n,)."""
+        return -self.gravity[:, 2]
+
+    @property
+    def up(self) -> np.ndarray:
+        """How much of its work a robot can be asked for: 0 until it is within 60° of its posture, 1 from 26° on, (n,).
+
+        A robot that starts in its posture can always be asked for all of it: it is the fall that ends its episode.
+        """
+        if not self.rises:
+            return np.ones(len(self.gravity))
+        return np.clip((self.upright - UP_FROM) / (UP_FULL - UP_FROM), 0.0, 1.0)
 
     @property
     def moving(self) -> np.ndarray:
@@ -46,19 +66,20 @@ TRACKING_WIDTH_RAD_S = 0.5
 LASTING_S = 1.0
 ASTRAY_S = 4.0  # how long a robot walks one way before somebody, or something, corrects it
 STANDING_LEVER_M = 0.5
+UP_FROM, UP_FULL = 0.5, 0.9  # cosines of the angle to the posture
 SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
 SWING_S = 0.35  # longer swings are not paid more
 
 
 def track_velocity(m: Motion) -> np.ndarray:
-    """1 at the commanded planar velocity, falling with the squared error."""
+    """1 at the commanded planar velocity, falling with the squared error; nothing while the robot is not up."""
     error = np.square(m.command[:, :2] - m.velocity[:, :2]).sum(axis=1)
-    return np.exp(-error / TRACKING_WIDTH_M_S**2)
+    return np.exp(-error / TRACKING_WIDTH_M_S**2) * m.up
 
 
 def track_turn(m: Motion) -> np.ndarray:
-    """1 at the commanded yaw rate, falling with the squared error."""
-    return np.exp(-np.square(m.command[:, 2] - m.angular_velocity[:, 2]) / TRACKING_WIDTH_RAD_S**2)
+    """1 at the commanded yaw rate, falling with the squared error; nothing while the robot is not up."""
+    return np.exp(-np.square(m.command[:, 2] - m.angular_velocity[:, 2]) / TRACKING_WIDTH_RAD_S**2) * m.up
 
 
 def lasting(m: Motion) -> np.ndarray:
@@ -68,7 +89,7 @@ def lasting(m: Motion) -> np.ndarray:
     a time t at a speed v it leads as far astray as a velocity error of v t / 2 for each rad/s. A robot that stands only turns.
     """
     lever_m = STANDING_LEVER_M + np.linalg.norm(m.command[:, :2], axis=1) * ASTRAY_S / 2
-    return np.linalg.norm(m.lasting_error[:, :2], axis=1) + lever_m * np.abs(m.lasting_error[:, 2])
+    return (np.linalg.norm(m.lasting_error[:, :2], axis=1) + lever_m * np.abs(m.lasting_error[:, 2])) * m.up
 
 
 def bounce(m: Motion) -> np.ndarray:
@@ -127,7 +148,8 @@ def stride(m: Motion) -> np.ndarray:
 
     Short steps cost nothing: a cost on them would teach a robot that cannot walk yet to stand still.
     """
-    return (np.clip(m.foot_air_s - SHUFFLE_S, 0.0, SWING_S - SHUFFLE_S) * m.foot_landed).sum(axis=1) * m.moving
+    landed = m.foot_landed & m.standing_foot
+    return (np.clip(m.foot_air_s - SHUFFLE_S, 0.0, SWING_S - SHUFFLE_S) * landed).sum(axis=1) * m.moving * m.up
 
 
 def slip(m: Motion) -> np.ndarray:
@@ -148,3 +170,26 @@ def off_pose(m: Motion) -> np.ndarray:
 def fidget(m: Motion) -> np.ndarray:
     """Distance from the default pose, rad, while the command says stand."""
     return np.abs(m.joint_position - m.pose).sum(axis=1) * ~m.moving
+
+
+def stand_up(m: Motion) -> np.ndarray:
+    """1 at the posture and its height; a quarter of the share of height that is left at a right angle to it, 0 upside down.
+
+    A product, so that neither a robot that sits upright on its tail nor one that is high on four legs has most of it.
+    """
+    return np.square(0.5 + 0.5 * m.upright) * np.clip(m.height_m / m.nominal_height_m, 0.0, 1.0)
+
+
+def hands_off(m: Motion) -> np.ndarray:
+    """Share of the feet that the posture does not stand on which are off the floor."""
+    return (~m.foot_contact[:, ~m.standing_foot]).mean(axis=1)
+
+
+def one_foot(m: Motion) -> np.ndarray:
+    """1 while exactly one of the feet that the posture stands on is on the ground and the robot is told to move: no hopping."""
+    return ((m.foot_contact & m.standing_foot).sum(axis=1) == 1) * m.moving * m.up
+
+
+def flight(m: Motion) -> np.ndarray:
+    """1 while none of the feet that the posture stands on is on the ground."""
+    return ~(m.foot_contact & m.standing_foot).any(axis=1) * m.up

@@ -1,7 +1,7 @@
 """What is to be learned: rewards with weights, commands, falls and randomization, as one frozen config.
 
-A task is a function `task(robot) -> Task`. The shipped one is `walk`; a user's own is a Python file with such a
-function in it: `surefoot train my_task.py --robot ...`.
+A task is a function `task(robot) -> Task`. The shipped ones are `walk` and `biped`; a user's own is a Python file with
+such a function in it: `surefoot train my_task.py --robot ...`.
 """
 
 import importlib.util
@@ -13,7 +13,9 @@ from surefoot.errors import nearest
 from surefoot.learn import rewards
 from surefoot.learn.randomize import Randomization, TaskError, load_randomization
 from surefoot.learn.rewards import RewardFunction
-from surefoot.robot import Robot
+from surefoot.learn.starts import Shares
+from surefoot.learn.upright import stand_on_hind_legs
+from surefoot.robot import LEVEL, Posture, Robot
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Task:
     fallen_height: float = 0.4  # a base below this share of its standing height has fallen
     fall_cost: float = 2.0  # paid once
     start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
+    posture: Posture = LEVEL  # what is upright, ahead and fallen; gravity and height above are of a task that stays level
+    starts: Shares = field(default_factory=Shares)  # where episodes begin, in a posture that has to be risen to
     teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
     substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
 
@@ -85,7 +89,50 @@ def walk(robot: Robot) -> Task:
     )
 
 
-SHIPPED: dict[str, Callable[[Robot], Task]] = {"walk": walk}
+def biped(robot: Robot) -> Task:
+    """Rise on the hind legs, and walk on them forward, backward and turning.
+
+    All that counts while the robot is down is positive, and less than what it gets for being up: a robot that loses by
+    living learns to fall.
+    """
+    mild = load_randomization("mild")
+    return Task(
+        name="biped",
+        posture=stand_on_hind_legs(robot).posture,
+        command_range=tuple(_within(wanted, there) for wanted, there in zip(BIPED_RANGE, robot.contract.command_range, strict=True)),  # type: ignore[arg-type]
+        randomization=replace(mild, push_m_s=min(mild.push_m_s, BIPED_PUSH_M_S)),
+        standing_share=0.2,
+        teacher="hold",
+        rewards=weighted(
+            stand_up=4.0,
+            hands_off=0.5,
+            track_velocity=2.0,
+            track_turn=0.8,
+            one_foot=0.5,
+            stride=10.0,
+            flight=-1.0,
+            bounce=-0.5,
+            wobble=-0.03,
+            torque=-0.5,
+            joint_acceleration=-1.0e-7,
+            action_rate=-0.01,
+            joint_limits=-2.0,
+            slip=-0.1,
+            body_contact=-0.5,
+            off_pose=-0.05,
+        ),
+    )
+
+
+BIPED_RANGE = ((-0.5, 0.5), (0.0, 0.0), (-0.5, 0.5))  # m/s, m/s, rad/s: a leg that points down has no joint that moves its foot sideways
+BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before it can step at all
+
+
+def _within(wanted: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
+    return max(wanted[0], there[0]), min(wanted[1], there[1])
+
+
+SHIPPED: dict[str, Callable[[Robot], Task]] = {"walk": walk, "biped": biped}
 
 
 def load_task(name_or_path: str, robot: Robot, randomization: str | None = None) -> Task:

@@ -19,6 +19,7 @@ from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.task import Task
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
+from surefoot.robot.posture import POSTURE_KEY
 
 __all__ = ["COMPARED", "Progress", "full_config", "train"]
 
@@ -67,20 +68,31 @@ def train(
             say(started.says)
         return started.taught
 
+    contract = robot.contract if task.posture.level else dataclasses.replace(robot.contract, command_range=task.command_range)
+    says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
+
     def write(path: Path, learner: Learner) -> None:
-        write_mlp(path, robot.contract, learner.layers(), settings.activation, metadata={"surefoot.training": json.dumps(config)})
+        write_mlp(path, contract, learner.layers(), settings.activation, metadata=says)
 
     course = Course(config, COMPARED, "--fresh", settings, seed, make_env, make_learner, begin, write)
     return learn(course, out, Length(iterations), threads=threads, fresh=fresh, show=show, inspect=inspect)
 
 
+def posture_metadata(task: Task) -> dict[str, str]:
+    """What a policy's file says about the posture that it means, for all that run it; nothing where it is level."""
+    return {} if task.posture.level else {POSTURE_KEY: task.posture.to_json()}
+
+
 def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> dict[str, Any]:
     """All that determines a training, as JSON."""
+    about = dataclasses.asdict(task) | {"rewards": {reward.name: reward.weight for reward in task.rewards}}
+    if task.posture.level:
+        del about["posture"], about["starts"]
     return {
         "robot": robot.name,
         "robot_hash": robot.hash,
         "seed": seed,
-        "task": dataclasses.asdict(task) | {"rewards": {reward.name: reward.weight for reward in task.rewards}},
+        "task": about,
         "ppo": dataclasses.asdict(settings),
         "versions": {"surefoot": __version__, "mujoco": mujoco.__version__, "torch": torch.__version__},
     }

@@ -1,0 +1,69 @@
+"""Where a training begins that ends in another posture: in it, on the way there, or as the robot.yaml says.
+
+A robot that has never been upright does not know that it pays. Some worlds therefore begin there, and some on the way:
+the base pitched by a part of the posture's pitch and the joints as far between the two poses, resting on whatever is
+lowest. States are made once, each with its height above the floor, and drawn from at every reset.
+"""
+
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+
+from surefoot.robot import Posture, Robot
+from surefoot.robot.load import joint_addresses
+from surefoot.robot.model import lowest_point
+
+PITCH_SPREAD_RAD = 0.1
+LIBRARY = 512  # of each kind
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the episodes; the rest begins level, in the default pose."""
+
+    upright: float = 0.4  # in the posture
+    rising: float = 0.3  # anywhere between
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """States (n, ...) of robots on the floor."""
+
+    joint_position_rad: np.ndarray
+    base_quaternion: np.ndarray  # (n, 4) heading along x
+    height_m: np.ndarray  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.height_m)
+
+
+def make_starts(robot: Robot, posture: Posture, part: np.ndarray, spread_rad: float, rng: np.random.Generator) -> Starts:
+    """States that are `part` (n,) of the way from level, 0, to the posture, 1, with some spread around it."""
+    n, contract = len(part), robot.contract
+    level, upright = np.array(contract.pose_rad), np.array(posture.pose_rad or contract.pose_rad)
+    joints = level + part[:, None] * (upright - level) + rng.uniform(-spread_rad, spread_rad, (n, contract.n_joints))
+    joints = np.clip(joints, *np.array(contract.position_limit_rad).T)
+    pitch = part * posture.pitch_rad + rng.uniform(-PITCH_SPREAD_RAD, PITCH_SPREAD_RAD, n)
+    quaternion = np.array([replace(posture, pitch_rad=float(p)).base_quaternion for p in pitch])
+    model = robot.spec().compile()
+    data = mujoco.MjData(model)
+    qpos, _ = joint_addresses(model, contract.joints)
+    base = model.body(robot.base)
+    start = int(model.jnt_qposadr[base.jntadr[0]])
+    body = model.geom_bodyid
+    solid = np.flatnonzero((model.body_rootid[body] == base.id) & ((model.geom_contype > 0) | (model.geom_conaffinity > 0)))
+    height = np.empty(n)
+    for k in range(n):
+        data.qpos[qpos] = joints[k]
+        data.qpos[start : start + 7] = (0, 0, 0, *quaternion[k])
+        mujoco.mj_kinematics(model, data)
+        height[k] = -min(lowest_point(model, data, int(g)) for g in solid)
+    return Starts(joints, quaternion, height)
+
+
+def turned(quaternion: np.ndarray, yaw: np.ndarray) -> np.ndarray:
+    """Quaternions (n, 4) after a turn of the robot about the vertical, (n,) rad."""
+    c, s = np.cos(yaw / 2), np.sin(yaw / 2)
+    w, x, y, z = quaternion.T
+    return np.stack([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w], axis=1)

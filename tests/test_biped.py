@@ -1,0 +1,328 @@
+"""Standing up on hind legs and walking on them: pose, rewards, starts, falls, symmetry, and the way through the commands."""
+
+import json
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from surefoot.learn import rewards
+from surefoot.learn.env import WalkEnv
+from surefoot.learn.mirror import Mirror, mirror_joints
+from surefoot.learn.ppo import PPOSettings
+from surefoot.learn.randomize import TaskError, load_randomization
+from surefoot.learn.rewards import Motion
+from surefoot.learn.starts import Shares, make_starts
+from surefoot.learn.task import biped, load_task, weighted
+from surefoot.learn.train import train
+from surefoot.learn.upright import hind_legs, stand_on_hind_legs
+from surefoot.logs import read_log
+from surefoot.policy import OnnxPolicy, as_meant
+from surefoot.robot import load_robot
+from surefoot.robot.load import foot_geoms, joint_addresses
+from surefoot.robot.model import lowest_point
+from surefoot.sim import Worlds
+from surefoot.sim.frames import yaw_of
+from surefoot.sim.sensing import gravity_in_base
+
+SMALL = PPOSettings(worlds=16, steps=6, epochs=2, minibatches=2, hidden=(16, 16))
+NONE = load_randomization("none")
+
+
+@pytest.fixture(scope="module")
+def stand(go2):
+    return stand_on_hind_legs(go2)
+
+
+@pytest.fixture(scope="module")
+def task(go2):
+    return biped(go2)
+
+
+@pytest.fixture(scope="module")
+def trained(go2, task, tmp_path_factory):
+    """A policy that has learned nothing much, and the folder of its training."""
+    return train(go2, task, tmp_path_factory.mktemp("biped"), settings=SMALL, iterations=2)
+
+
+def posed(robot, posture):
+    model = robot.spec().compile()
+    data = mujoco.MjData(model)
+    data.qpos[joint_addresses(model, robot.contract.joints)[0]] = posture.pose_rad
+    start = model.jnt_qposadr[model.body(robot.base).jntadr[0]]
+    data.qpos[start : start + 7] = (0, 0, posture.height_m, *posture.base_quaternion)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+def upright_worlds(robot, posture, n=1):
+    worlds = Worlds(robot, n, feet=True)
+    put(worlds, posture, np.arange(n))
+    return worlds
+
+
+def put(worlds, posture, rows, lean_rad=0.0, height_m=None):
+    n = len(rows)
+    turn = replace(posture, pitch_rad=posture.pitch_rad - lean_rad).base_quaternion
+    worlds.reset(
+        rows, joint_position_rad=np.tile(posture.pose_rad, (n, 1)), base_quaternion=np.tile(turn, (n, 1)),
+        base_position_m=np.tile([0, 0, height_m or posture.height_m], (n, 1)),
+    )  # fmt: skip
+
+
+class TestPose:
+    def test_the_centre_of_mass_is_above_the_hind_feet(self, go2, stand):
+        model, data = posed(go2, stand.posture)
+        feet = data.geom_xpos[[foot_geoms(model, foot)[0] for foot in stand.posture.feet]]
+        assert set(stand.posture.feet) == {"RL_foot", "RR_foot"}
+        np.testing.assert_allclose(data.subtree_com[model.body(go2.base).id][:2], feet.mean(axis=0)[:2], atol=0.003)
+        for foot in go2.feet:
+            height = lowest_point(model, data, foot_geoms(model, foot)[0])
+            assert height == pytest.approx(0.0, abs=1e-3) if foot in stand.posture.feet else height > 0.5
+
+    def test_left_is_the_image_of_right(self, go2, stand):
+        index, sign = mirror_joints(go2)
+        np.testing.assert_allclose(np.array(stand.posture.pose_rad)[index] * sign, stand.posture.pose_rad)
+
+    def test_the_torques_hold_it(self, go2, stand):
+        """With targets off by torque / kp the joints stay where they are; without, the knees sink."""
+        sag, scale = stand.sag_rad(go2), np.array(go2.contract.action_scale_rad)
+        action = (np.array(stand.posture.pose_rad) - go2.contract.pose_rad) / scale
+        worlds = upright_worlds(go2, stand.posture, 2)
+        for _ in range(10):
+            worlds.step(np.stack([action + sag / scale, action]))
+        held, sunk = np.abs(worlds.joint_position_rad - stand.posture.pose_rad).max(axis=1)
+        assert held < 0.03
+        assert sunk > 0.1
+
+    def test_the_motors_of_a_go2_have_plenty(self, go2, stand):
+        share = np.abs(stand.torque_nm) / go2.contract.torque_limit_nm
+        assert 0.1 < share.max() < 0.3
+
+    def test_a_robot_that_is_too_weak_is_refused(self, go2):
+        weak = replace(go2, contract=replace(go2.contract, torque_limit_nm=(6.0,) * 12))
+        with pytest.raises(TaskError, match=r"R[LR]_calf_joint would need .* N·m of 6 at rest.*my_task.py"):
+            biped(weak)
+
+    def test_robots_that_cannot_are_told_so_in_a_sentence(self, go2):
+        hexapod, two_legs = (load_robot(__file__.replace("test_biped.py", f"robots/{name}")) for name in ("hexapod", "biped"))
+        assert [leg.feet[0] for leg in hind_legs(hexapod)] == ["L3.tip", "R3.tip"]
+        with pytest.raises(TaskError, match=r"hexapod cannot hold itself on L3.tip and R3.tip.* N·m of 4"):
+            biped(hexapod)
+        with pytest.raises(TaskError, match=r"has 2 legs.*surefoot train walk"):
+            biped(two_legs)
+        with pytest.raises(TaskError, match="declares no symmetry"):
+            biped(replace(go2, mirror=None))
+
+
+def motion(n=1, **changed):
+    """A robot of two standing feet and two hands that stands still in its posture, told to walk forward."""
+    still = {
+        "command": np.tile([0.5, 0.0, 0.0], (n, 1)), "velocity": np.zeros((n, 3)), "angular_velocity": np.zeros((n, 3)),
+        "gravity": np.tile([0.0, 0.0, -1.0], (n, 1)), "height_m": np.full(n, 0.5), "nominal_height_m": 0.5,
+        "joint_position": np.zeros((n, 2)), "joint_velocity": np.zeros((n, 2)), "joint_acceleration": np.zeros((n, 2)), "pose": np.zeros(2),
+        "position_limit": np.array([[-1.0, 1.0]] * 2), "torque": np.zeros((n, 2)), "torque_limit": np.ones(2), "action": np.zeros((n, 2)),
+        "last_action": np.zeros((n, 2)), "before_last_action": np.zeros((n, 2)), "foot_contact": np.tile([False, False, True, True], (n, 1)),
+        "foot_landed": np.zeros((n, 4), bool), "foot_air_s": np.zeros((n, 4)), "foot_velocity": np.zeros((n, 4, 3)),
+        "body_contact": np.zeros(n, bool), "lasting_error": np.ones((n, 3)), "standing_foot": np.array([False, False, True, True]), "rises": True,
+    }  # fmt: skip
+    return Motion(**(still | changed))
+
+
+LEVEL_GRAVITY = np.array([[1.0, 0.0, 0.0]])  # on four legs, the belly is down, and that is ahead
+
+
+class TestRewards:
+    def test_standing_up_pays_all_the_way(self):
+        angles = np.linspace(np.pi, 0, 9)
+        turning = motion(9, gravity=np.stack([np.sin(angles), 0 * angles, -np.cos(angles)], axis=1), height_m=np.full(9, 0.5))
+        assert (np.diff(rewards.stand_up(turning)) > 0).all()
+        assert rewards.stand_up(turning)[-1] == pytest.approx(1.0)
+        assert rewards.stand_up(turning)[0] == pytest.approx(0.0)
+
+    def test_neither_sitting_upright_nor_tall_on_four_legs_pays_much(self):
+        assert rewards.stand_up(motion(height_m=np.array([0.22]))) < 0.5
+        assert rewards.stand_up(motion(gravity=LEVEL_GRAVITY)) <= 0.25
+        assert rewards.stand_up(motion(height_m=np.array([0.6]))) == pytest.approx(1.0)  # higher is not better
+
+    def test_on_four_legs_nothing_is_paid_for_walking(self):
+        fast = {"velocity": np.array([[0.5, 0.0, 0.0]]), "foot_landed": np.ones((1, 4), bool), "foot_air_s": np.full((1, 4), 0.3)}
+        for reward in (rewards.track_velocity, rewards.track_turn, rewards.stride, rewards.one_foot, rewards.flight, rewards.lasting):
+            assert reward(motion(gravity=LEVEL_GRAVITY, **fast)) == 0
+        for reward in (rewards.track_velocity, rewards.track_turn, rewards.stride, rewards.lasting):
+            assert reward(motion(**fast)) > 0
+
+    def test_a_level_task_is_paid_whatever_the_tilt(self):
+        leaning = {"gravity": np.array([[0.6, 0.0, -0.8]]), "velocity": np.array([[0.5, 0.0, 0.0]])}
+        assert rewards.track_velocity(motion(rises=False, **leaning)) == pytest.approx(1.0)
+
+    def test_hands_are_to_be_off_the_floor(self):
+        assert rewards.hands_off(motion()) == 1
+        assert rewards.hands_off(motion(foot_contact=np.array([[True, False, True, True]]))) == 0.5
+
+    @pytest.mark.parametrize(("feet", "one", "none"), [((1, 0), 1, 0), ((1, 1), 0, 0), ((0, 0), 0, 1)])
+    def test_one_foot_at_a_time(self, feet, one, none):
+        seen = motion(foot_contact=np.array([[True, True, *feet]], dtype=bool))
+        assert rewards.one_foot(seen) == one
+        assert rewards.flight(seen) == none
+        assert rewards.one_foot(replace(seen, command=np.zeros((1, 3)))) == 0
+
+    def test_only_steps_of_standing_feet_count(self):
+        tapping = motion(foot_landed=np.array([[True, True, False, False]]), foot_air_s=np.full((1, 4), 0.3))
+        assert rewards.stride(tapping) == 0
+
+    def test_living_pays_on_four_legs_too(self, go2, task):
+        """A robot that loses by living learns to fall: on four legs, at rest, nothing costs more than it brings."""
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 0.0)), 8)
+        total = np.mean([env.step(torch.zeros(8, 12))[1].numpy() for _ in range(40)], axis=0)
+        assert (total > 0).all()
+
+    def test_standing_pays_more_than_all_fours(self, go2, task):
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 0.0)), 2)
+        put(env.worlds, task.posture, np.array([1]))
+        hold = torch.from_numpy((np.array(task.posture.pose_rad) - go2.contract.pose_rad) / go2.contract.action_scale_rad)
+        env._action[1] = env._last_action[1] = hold.numpy()
+        _, reward, *_ = env.step(torch.stack([torch.zeros(12), hold]))
+        assert reward[1] > 3 * reward[0]
+
+
+class TestStarts:
+    def test_states_rest_on_the_floor(self, go2, task):
+        starts = make_starts(go2, task.posture, np.linspace(0, 1, 12), 0.15, np.random.default_rng(0))
+        model, data = posed(go2, task.posture)
+        solid = [g for g in range(model.ngeom) if model.geom_conaffinity[g]]
+        for k in range(len(starts)):
+            data.qpos[:7] = (0, 0, starts.height_m[k], *starts.base_quaternion[k])
+            data.qpos[7:] = starts.joint_position_rad[k]
+            mujoco.mj_kinematics(model, data)
+            assert min(lowest_point(model, data, g) for g in solid) == pytest.approx(0, abs=1e-9)
+        upright = -gravity_in_base(task.posture.frame(starts.base_quaternion))[:, 2]
+        assert upright[0] < 0.2
+        assert upright[-1] > 0.98
+
+    def test_worlds_begin_where_the_shares_say(self, go2, task):
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.5, 0.25)), 400, seed=3)
+        upright = -gravity_in_base(task.posture.frame(env.worlds.base_quaternion))[:, 2]
+        assert (upright > 0.98).mean() == pytest.approx(0.5, abs=0.1)
+        assert (np.abs(upright) < 1e-9).mean() == pytest.approx(0.25, abs=0.1)  # level, to the last bit
+        assert len(np.unique(yaw_of(task.posture.frame(env.worlds.base_quaternion[upright > 0.98])).round(1))) > 20
+        *_, done, _ = env.step(torch.zeros(400, 12))
+        assert not done[upright > 0.98].any()
+        assert done.float().mean() < 0.02
+
+    def test_walking_still_begins_level(self, go2):
+        env = WalkEnv(go2, load_task("walk", go2, "none"), 50)
+        np.testing.assert_allclose(gravity_in_base(env.worlds.base_quaternion), np.tile([0, 0, -1], (50, 1)), atol=1e-12)
+
+
+class TestFalls:
+    def env(self, go2, task, n):
+        return WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0), start_spread_rad=0.0), n)
+
+    def test_leaving_the_posture_ends_an_episode_and_costs(self, go2, task):
+        env = self.env(go2, task, 4)
+        hold = torch.from_numpy((np.array(task.posture.pose_rad) - go2.contract.pose_rad) / go2.contract.action_scale_rad).tile(4, 1)
+        env.step(hold)
+        for row, lean in ((1, 1.2), (2, -1.2)):  # on its hands, and on its back
+            put(env.worlds, task.posture, np.array([row]), lean_rad=lean)
+        put(env.worlds, task.posture, np.array([3]), height_m=0.3)  # through the floor, as far as the height goes: it sits
+        _, reward, done, extras = env.step(hold)
+        assert done.tolist() == [0, 1, 1, 1]
+        assert (reward[1:] < reward[0] - 1).all()
+        assert not extras["time_outs"].any()
+
+    def test_who_does_not_rise_starts_anew_without_a_fall(self, go2, task):
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 0.0)), 4)
+        env._episode[:] = 0
+        ticks = round(task.posture.rise_s * go2.contract.control_hz)
+        for k in range(ticks):
+            _, _, done, extras = env.step(torch.zeros(4, 12))
+            assert bool(done.all()) == (k == ticks - 1)
+            assert bool(done.any()) == (k == ticks - 1)
+        assert extras["time_outs"].all()
+        assert env.tally.falls == 0
+
+
+class TestSymmetry:
+    def test_mirrored_robots_stay_mirrored_and_are_paid_alike(self, go2, task):
+        """Rewards, and all that the critic sees, know left from right only as their image."""
+        whole = replace(task, randomization=NONE, starts=Shares(1.0, 0.0), rewards=(*task.rewards, *weighted(lasting=-1.0)))
+        env = WalkEnv(go2, whole, 2)
+        mirror = Mirror(go2, env.mirror_parts())
+        index, sign = mirror_joints(go2)
+        rng = np.random.default_rng(1)
+        joints = np.array(task.posture.pose_rad) + rng.normal(0, 0.05, 12)
+        (w, _, y, _), roll = task.posture.base_quaternion, 0.05
+        turn = np.array([[w, -y * roll, y, w * roll], [w, y * roll, y, -w * roll]])
+        env.worlds.reset(
+            joint_position_rad=np.stack([joints, joints[index] * sign]), base_quaternion=turn, base_position_m=np.tile([0, 0, 0.56], (2, 1)),
+            base_velocity=np.array([[0.1, 0.2, 0, 0.3, 0.1, 0.2], [0.1, -0.2, 0, -0.3, 0.1, -0.2]]),
+        )  # fmt: skip
+        env._command = np.array([[0.4, 0.1, 0.3], [0.4, -0.1, -0.3]])
+        for _ in range(6):
+            action = (joints - go2.contract.pose_rad) / 0.5 + rng.normal(0, 0.2, 12)
+            obs, reward, done, _ = env.step(torch.from_numpy(np.stack([action, action[index] * sign])))
+            assert not done.any()
+            assert reward[0] == pytest.approx(float(reward[1]), abs=1e-4)
+            image, _ = mirror(None, obs[:1], None)
+            for name in ("actor", "critic"):
+                torch.testing.assert_close(image[name][1], obs[name][1], atol=5e-3, rtol=5e-3)
+
+
+class TestTraining:
+    def test_the_policy_says_how_it_means_to_stand(self, go2, task, trained):
+        loaded = OnnxPolicy.load(trained)
+        loaded.check(go2)
+        meant = as_meant(go2, trained)
+        assert meant.posture == task.posture
+        assert meant.contract.command_range == task.command_range == ((-0.5, 0.5), (0.0, 0.0), (-0.5, 0.5))
+        config = json.loads((trained.parent / "config.json").read_text())
+        assert config["task"]["posture"]["feet"] == ["RL_foot", "RR_foot"]
+
+    def test_it_begins_around_the_pose(self, go2, task, tmp_path):
+        said: list[str] = []
+        policy = train(go2, task, tmp_path, settings=replace(SMALL, worlds=64, hidden=(64, 64)), iterations=1, say=said.append)
+        assert "around the pose" in said[0]
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0)), 32)
+        target = np.array(go2.contract.pose_rad) + 0.5 * OnnxPolicy.load(policy).run(env.get_observations()["actor"].numpy())
+        off = np.abs(target.mean(axis=0) - task.posture.pose_rad)
+        assert off.max() < 0.6 * np.abs(np.array(task.posture.pose_rad) - go2.contract.pose_rad).max()
+
+    def test_a_walk_says_nothing_of_a_posture(self, go2, tmp_path):
+        policy = OnnxPolicy.load(train(go2, load_task("walk", go2), tmp_path, settings=SMALL, iterations=1))
+        assert policy.contract == go2.contract
+        assert list(policy.metadata) == ["surefoot.training"]
+
+
+class TestCommands:
+    def test_evaluate_counts_who_stands(self, surefoot, trained, here):
+        code, out, _ = surefoot("evaluate", trained, "--episodes", 2, "--straight-episodes", 1, "--out", "eval.json")
+        content = json.loads((here / "eval.json").read_text())
+        assert code == 0
+        assert content["stand"]["episodes"] == 2
+        assert content["stand"]["stood"] <= content["stand"]["rose"]
+        assert set(content["directions"]) == {"+x", "-x", "turn left", "turn right"}
+        assert content["directions"]["+x"]["command"] == [0.5, 0.0, 0.0]
+        assert content["gate"]["limits"] == {"stood": 90}
+        assert "stood 10 s" in out
+
+    def test_record_lets_it_rise_before_it_is_told_to_walk(self, surefoot, trained, here, go2):
+        code, _, err = surefoot(
+            "record", "--twin", "go2-worn", "--policy", trained, "--rollouts", 4, "--seconds", 5, "--out", "log.parquet"
+        )
+        assert code == 0, err
+        log = read_log(here / "log.parquet")
+        early = log.time_s < as_meant(go2, trained).posture.rise_s - 0.1
+        assert not log.command[early].any()
+        assert np.abs(log.command).max() <= 0.5
+        assert log.metadata["posture"] == "hind legs"
+        assert log.metadata["fallen_episodes"] == 4  # two iterations teach nobody to stand
+
+    def test_a_robot_that_cannot_is_refused_on_the_command_line(self, surefoot, here):
+        robot = __file__.replace("test_biped.py", "robots/hexapod")
+        code, _, err = surefoot("train", "biped", "--robot", robot, "--out", "run")
+        assert code == 2
+        assert err.startswith("surefoot: hexapod cannot hold itself on L3.tip")
+        assert not (here / "run").exists()
