@@ -2,6 +2,10 @@
 
 Velocities are in the heading frame of the base (forward, left). An error is the mean over time of its size at each
 control tick, without any averaging over strides, leaving out the first half second after each change of command.
+
+A policy that means another posture than level (see `surefoot.robot.posture`) starts level too, is told to stand until it
+should have risen, and is measured from then on, in the frame of that posture; whoever does not rise in time counts as
+fallen. Another group of episodes is told to stand all the time.
 """
 
 import dataclasses
@@ -14,9 +18,8 @@ import numpy as np
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
-from surefoot.sim.frames import in_heading_frame, yaw_of
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z
-from surefoot.sim.sensing import gravity_in_base
+from surefoot.sim.falls import Falls
+from surefoot.sim.frames import in_heading_frame, turned_back, yaw_of
 from surefoot.sim.worlds import Worlds
 
 EPISODE_S = 10.0
@@ -30,6 +33,7 @@ START_SPREAD_RAD = 0.05
 
 # What a walking policy must reach; falls are out of 100 episodes.
 GATE = {"falls": 1, "falls_pushed": 5, "velocity_error_m_s": 0.15, "turn_error_rad_s": 0.2}
+RISING_GATE = {"stood": 90}  # what one must reach that rises first, out of 100 episodes told to stand
 
 
 @dataclass(frozen=True)
@@ -63,20 +67,35 @@ class Straight:
 
 
 @dataclass(frozen=True)
+class Stand:
+    """Episodes told to stand: the robot rises, and stays up for `EPISODE_S` after the time that it has for that."""
+
+    episodes: int
+    rose: int  # in time
+    stood: int  # rose in time, and were never down again
+    rise_s: float  # mean of those that rose
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """All figures of one policy on one robot."""
 
     walk: Walk
     pushed: Walk
     directions: dict[str, Straight]
+    stand: Stand | None = None  # of a policy that means a posture which has to be risen to
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        return dataclasses.asdict(self) | {"gate": {"limits": GATE, "failures": self.failures()}}
+        figures = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        return figures | {"gate": {"limits": GATE if self.stand is None else RISING_GATE, "failures": self.failures()}}
 
     def failures(self) -> list[str]:
         """What keeps the policy from passing the gate, in words; empty when it passes."""
         found = []
+        if self.stand is not None:
+            enough = self.stand.stood * 100 >= RISING_GATE["stood"] * self.stand.episodes
+            return [] if enough else [f"{self.stand.stood} of {self.stand.episodes} stood for {EPISODE_S:g} s"]
         per_hundred = 100 / self.walk.episodes
         if self.walk.falls * per_hundred > GATE["falls"]:
             found.append(f"{self.walk.falls} of {self.walk.episodes} fell")
@@ -109,15 +128,17 @@ def evaluate(
     """Run all episodes as one batch: random commands, random commands with pushes, and straight ahead in each direction."""
     if episodes < 1 or straight_episodes < 1:
         raise SurefootError(f"{min(episodes, straight_episodes)} episodes measure nothing; run at least 1")
-    contract, directions = robot.contract, directions_of(robot)
-    n = 2 * episodes + straight_episodes * len(directions)
+    contract, directions, posture = robot.contract, directions_of(robot), robot.posture
+    rise = round(posture.rise_s * contract.control_hz)  # ticks before anything is measured
+    walking = 2 * episodes + straight_episodes * len(directions)
+    n = walking + (episodes if rise else 0)
     ticks = round(EPISODE_S * contract.control_hz)
     drift_ticks = round(DRIFT_S * contract.control_hz)
     rng = np.random.default_rng([seed, 11])
     low, high = np.array(contract.command_range).T
     hold = round(HOLD_S * contract.control_hz)
     drawn = rng.uniform(low, high, (episodes, -(-ticks // hold), 3)).repeat(hold, axis=1)[:, :ticks]
-    command = np.zeros((n, ticks, 3))
+    command = np.zeros((n, ticks, 3))  # the last episodes, where there are any, stand
     command[:episodes] = command[episodes : 2 * episodes] = drawn
     for i, value in enumerate(directions.values()):
         start = 2 * episodes + i * straight_episodes
@@ -133,28 +154,34 @@ def evaluate(
     previous = np.zeros((n, contract.n_joints))
     pushed = np.arange(episodes, 2 * episodes)
     push_ticks = round(PUSH_EVERY_S * contract.control_hz)
-    for k in range(ticks):
-        action = agent.act(worlds.sensors, command[:, k])
+    falls, risen_s = Falls(posture, n, contract.control_dt_s), np.full(n, np.nan)
+    began, heading = np.zeros((n, 3)), np.zeros(n)
+    for k in range(-rise, ticks):
+        action = agent.act(worlds.sensors, command[:, k] if k >= 0 else np.zeros((n, 3)))
         worlds.step(action)
-        if (k + 1) % push_ticks == 0:
+        if k >= 0 and (k + 1) % push_ticks == 0:
             angle = rng.uniform(0, 2 * np.pi, episodes)
             kick = np.zeros((episodes, 6))
             kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
             worlds.kick(kick, pushed)
-        quaternion, base = worlds.base_quaternion, worlds.base_velocity
-        velocity = in_heading_frame(base[:, :3], quaternion)
-        down |= (gravity_in_base(quaternion)[:, 2] > FALLEN_GRAVITY_Z) | ~worlds.alive
+        down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
+        risen_s[falls.risen & np.isnan(risen_s)] = (k + 1 + rise) * contract.control_dt_s
+        quaternion, base = posture.frame(worlds.base_quaternion), worlds.base_velocity
+        if progress is not None:
+            progress(k + 1 + rise, rise + ticks)
+        if k < 0:
+            began, heading, previous = worlds.base_position_m, yaw_of(quaternion), action
+            continue
+        velocity, turn = in_heading_frame(base[:, :3], quaternion), posture.turned(base[:, 3:])[:, 2]
         trace.velocity_error[:, k] = np.linalg.norm(command[:, k, :2] - velocity[:, :2], axis=1)
-        trace.turn_error[:, k] = np.abs(command[:, k, 2] - base[:, 5])
+        trace.turn_error[:, k] = np.abs(command[:, k, 2] - turn)
         trace.power_w[:, k] = np.maximum(worlds.torque_nm * worlds.joint_velocity_rad_s, 0).sum(axis=1)
         trace.speed[:, k] = np.linalg.norm(base[:, :2], axis=1)
         trace.change[:, k] = np.abs(action - previous).mean(axis=1)
         trace.down[:, k] = down
         previous = action
         if k + 1 == drift_ticks:
-            place, yaw = worlds.base_position_m, yaw_of(quaternion)
-        if progress is not None:
-            progress(k + 1, ticks)
+            place, yaw = turned_back(worlds.base_position_m - began, heading), yaw_of(quaternion) - heading
 
     settle = round(SETTLE_S * contract.control_hz)
     settled = (np.arange(ticks) % hold) >= settle
@@ -168,7 +195,13 @@ def evaluate(
         walk=trace.walk(np.arange(episodes), settled, weight_n, contract.control_dt_s, unstable),
         pushed=trace.walk(pushed, settled, weight_n, contract.control_dt_s, unstable),
         directions=straight,
+        stand=_stand(risen_s[walking:], down[walking:], posture.rise_s) if rise else None,
     )
+
+
+def _stand(risen_s: np.ndarray, down: np.ndarray, in_time_s: float) -> Stand:
+    rose = risen_s < in_time_s + 1e-6
+    return Stand(episodes=len(rose), rose=int(rose.sum()), stood=int((rose & ~down).sum()), rise_s=_mean(risen_s, rose))
 
 
 class _Trace:
