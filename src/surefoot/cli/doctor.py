@@ -15,7 +15,7 @@ from surefoot.logs.doctor import Diagnosis, Finding, diagnose
 from surefoot.logs.doctor.findings import Span, listed
 from surefoot.logs.robot_log import read_log
 from surefoot.policy import OnnxPolicy
-from surefoot.policy.agents import BUILT_IN
+from surefoot.policy.agents import BUILT_IN, meant_by
 from surefoot.robot import Robot, load_robot
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -48,7 +48,9 @@ def doctor(
         check_place(html)
     described = load_robot(robot)
     content = read_log(log)
-    diagnosis = diagnose(content, described, None if policy is None else _policy(policy, described), needed_s=needed_s)
+    loaded = None if policy is None else _policy(policy, described)
+    described = described if loaded is None else meant_by(described, loaded)
+    diagnosis = diagnose(content, described, loaded, needed_s=needed_s)
     if json:
         print(_json(diagnosis))
     else:

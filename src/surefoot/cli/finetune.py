@@ -1,6 +1,7 @@
 """`surefoot finetune`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from surefoot.adapt import Static, read_adaptation
 from surefoot.cli.inputs import say
 from surefoot.errors import PolicyError, SurefootError
 from surefoot.files import check_place, json_ready, write_text
-from surefoot.policy.agents import PolicyAgent, make_agent
+from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.worlds import Worlds
@@ -32,7 +33,7 @@ def finetune_policy(
     robot: str = "go2",
     minutes: float = 8.0,
     iterations: int | None = None,
-    task: str = "walk",
+    task: str | None = None,
     randomization: str | None = None,
     spread: float = 1.5,
     anchor: float = 0.03,
@@ -58,7 +59,7 @@ def finetune_policy(
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
         minutes: how long to train, earlier runs included; how far that goes depends on the machine
         iterations: PPO updates in all, those of earlier runs included, instead of a time
-        task: walk, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task
+        task: walk, biped, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task; default: by the policy's posture
         randomization: none, mild, seed, or a YAML table, for what the fit did not set; default: the task's own (walk: mild)
         spread: how wide fitted numbers are drawn, times their 90 % intervals; 0 holds them at their values
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
@@ -89,9 +90,15 @@ def finetune_policy(
     described = load_robot(robot)
     found = read_adaptation(adaptation, described)
     old = _policy(policy, described, out)
+    described = meant_by(described, old)
     change = found.change(described)
     settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, mirrored=mirrored, worlds=worlds)
-    made = load_task(task, described, randomization)
+    made = load_task(task or ("walk" if described.posture.level else "biped"), described, randomization)
+    if made.posture.name != described.posture.name:
+        raise SurefootError(
+            f"{policy} means the posture {described.posture.name!r} and the task {made.name} the posture {made.posture.name!r}; give the policy's own with --task"
+        )
+    made = replace(made, posture=described.posture)
     length = Length(iterations) if iterations is not None else Length(seconds=60 * minutes)
     provenance = {
         "policy": old.hash, "robot_hash": described.hash, "adaptation": adaptation_hash(found), "seed": seed, "episodes": episodes,

@@ -31,6 +31,7 @@ from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.logs import read_log
 from surefoot.logs.doctor import Diagnosis
 from surefoot.logs.doctor import diagnose as check
+from surefoot.policy.agents import as_meant
 from surefoot.report.added_figures import adds_of
 from surefoot.report.fit_page import fit_page, verdict
 from surefoot.report.torque_words import torque_words
@@ -123,6 +124,7 @@ def fit(
         raise FitError("give a log to fit, or --rehearse to see what a log would tell")
     content = read_log(log)
     policy = policy or named_policy(content, described, log)
+    described = described if replay else as_meant(described, policy)
     driver = make_driver(policy, described, seed)
     if cost in HORIZONS:
         refuse_unknown_base(content)

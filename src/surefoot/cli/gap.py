@@ -25,6 +25,7 @@ from surefoot.gap.scores import state_score
 from surefoot.logs import RobotLog, read_log
 from surefoot.logs.doctor import Diagnosis as Checked
 from surefoot.logs.doctor import diagnose as check
+from surefoot.policy.agents import as_meant
 from surefoot.report.gap_page import gap_page
 from surefoot.report.rrd import refuse_missing, write_rrd
 from surefoot.robot import load_robot
@@ -82,6 +83,7 @@ def measure_gap(
     policy = policy or named_policy(content, described, log)
     if policy == REPLAY:
         raise GapError("a gap is measured with the policy in the loop; legs in the air are fitted with `surefoot fit LOG --policy replay`")
+    described = as_meant(described, policy)
     change = None if adaptation is None else changed_simulator(adaptation, described)
     diagnose = diagnose and change is None
     driver = make_driver(policy, described, seed)

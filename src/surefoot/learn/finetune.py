@@ -20,7 +20,7 @@ from surefoot.learn.mirror import Mirror
 from surefoot.learn.network import write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
 from surefoot.learn.task import Task, weighted
-from surefoot.learn.train import COMPARED, full_config
+from surefoot.learn.train import COMPARED, full_config, posture_metadata
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 
@@ -167,7 +167,8 @@ def finetune(
             learner.set_rate(settings.actor_rate)
 
     def write(path: Path, learner: Learner) -> None:
-        write_chain(path, robot.contract, imported.chain.trained(learner.network), {"surefoot.training": json.dumps(config)})
+        says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
+        write_chain(path, robot.contract, imported.chain.trained(learner.network), says)
 
     if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
         (out / "checkpoint.safetensors").unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from surefoot import __version__
 from surefoot.errors import LogError
 from surefoot.logs.robot_log import RobotLog
-from surefoot.policy.agents import make_agent
+from surefoot.policy.agents import as_meant, make_agent
 from surefoot.robot.contract import Contract
 from surefoot.sim.rollout import rollout
 from surefoot.sim.twin import Twin
@@ -63,7 +64,9 @@ def record(
     """
     if speed_m_s is not None and not (np.isfinite(speed_m_s).all() and 0 <= speed_m_s[0] <= speed_m_s[1]):
         raise LogError(f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first")
-    contract = twin.robot.contract
+    own_contract = twin.robot.contract
+    twin = replace(twin, robot=as_meant(twin.robot, policy))
+    contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     worlds = twin.worlds(rollouts, seed=seed, threads=threads)
     rng = np.random.default_rng([seed, 2])
@@ -72,6 +75,7 @@ def record(
     start = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (rollouts, contract.n_joints))
     worlds.reset(joint_position_rad=np.clip(start, low, high))
     command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng, speed_m_s)
+    command[:, : round(posture.rise_s * contract.control_hz)] = 0.0  # an operator lets a robot rise before sending it anywhere
     agent = make_agent(policy, twin.robot, rollouts, seed=seed)
     run = rollout(worlds, agent, command, progress, truth=base)
     channels = CHANNELS + (TRUTH if base else ())
@@ -101,8 +105,9 @@ def record(
         for name in channels:
             parts[name].append(getattr(run, name)[i, rows])
     metadata = {
-        "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": contract.hash, "control_hz": contract.control_hz,
+        "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": own_contract.hash, "control_hz": contract.control_hz,
         "policy": agent.label, "policy_hash": agent.hash, "fallen_episodes": fallen,
+        **({} if posture.level else {"posture": posture.name}),
         "source": {
             "kind": "virtual robot", "twin": twin.name, "twin_hash": twin.hash, "seed": seed, "rollouts": rollouts,
             "seconds": seconds, "hold_s": hold_s, "surefoot": __version__, "mujoco": mujoco.__version__,

@@ -63,12 +63,25 @@ def _down(signals: Signals) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
     low, high = np.array(signals.contract.position_limit_rad).T
     ends = ((signals.position < low - 0.02) | (signals.position > high + 0.02)).mean(axis=1)  # a robot that lies on its legs
     if signals.down is not None:
-        tilt = np.arccos(np.clip(-signals.down[:, 2], -1, 1))
+        tilt = np.arccos(np.clip(-signals.robot.posture.turned(signals.down)[:, 2], -1, 1))
+        tilt[_rising(tilt, signals)] = 0.0
         near = (tilt > NEAR_TILT) | ((spin > TUMBLING_RAD_S) & (tilt > LEVEL_TILT))
         return tilt > FALLEN_TILT, {"near": near, "leaning": tilt > LEVEL_TILT}, "tilt of the base"
     tumbling = spin > TUMBLING_RAD_S
     lying = (ends >= 0.25) & tumbling
     return lying, {"near": tumbling, "leaning": tumbling}, "gyro and joint limits, since no orientation was recorded"
+
+
+def _rising(tilt: np.ndarray, signals: Signals) -> np.ndarray:
+    """Rows of a robot that is on its way to a posture which it has to rise to, (n,): as long as it may, from each start."""
+    posture, rising = signals.robot.posture, np.zeros(len(tilt), bool)
+    if posture.rise_s:
+        for episode in np.unique(signals.episode):
+            rows = np.flatnonzero(signals.episode == episode)
+            within = rows[signals.time_s[rows] - signals.time_s[rows[0]] <= posture.rise_s]
+            there = np.flatnonzero(tilt[within] < LEVEL_TILT)
+            rising[within[: there[0]] if len(there) else within] = True
+    return rising
 
 
 def _fall(count: int, log: RobotLog, rows: np.ndarray, where: tuple[Span, ...], source: str) -> Finding:
