@@ -20,13 +20,15 @@ from surefoot.learn.task import biped, load_task, weighted
 from surefoot.learn.train import train
 from surefoot.learn.upright import hind_legs, stand_on_hind_legs
 from surefoot.logs import read_log
-from surefoot.policy import OnnxPolicy, as_meant
+from surefoot.policy import OnnxPolicy, ZeroAgent, as_meant
 from surefoot.robot import load_robot
 from surefoot.robot.load import foot_geoms, joint_addresses
 from surefoot.robot.model import lowest_point
 from surefoot.sim import Worlds
 from surefoot.sim.frames import yaw_of
 from surefoot.sim.sensing import gravity_in_base
+from surefoot.verify.trial import Simulator, run_trials
+from surefoot.verify.video import walk
 
 SMALL = PPOSettings(worlds=16, steps=6, epochs=2, minibatches=2, hidden=(16, 16))
 NONE = load_randomization("none")
@@ -301,6 +303,26 @@ class TestTraining:
         policy = OnnxPolicy.load(train(go2, load_task("walk", go2), tmp_path, settings=SMALL, iterations=1))
         assert policy.contract == go2.contract
         assert list(policy.metadata) == ["surefoot.training"]
+
+
+class TestVerify:
+    """A robot that stays on four legs is down once it should have risen, in the verdict as in a video."""
+
+    def test_a_verdict_counts_who_did_not_rise(self, go2, task):
+        meant = replace(go2, posture=task.posture, contract=replace(go2.contract, command_range=task.command_range))
+        (trial,) = run_trials(meant, [Simulator("nominal", {}, 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
+        assert trial.fell.all()
+        assert trial.directions == ("+x", "-x")
+        assert trial.fell_straight.all()
+        (level,) = run_trials(go2, [Simulator("nominal", {}, 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
+        assert not level.fell.any()
+
+    def test_a_video_lets_it_try(self, go2, task):
+        ticks = round((task.posture.rise_s + 0.5) * go2.contract.control_hz)
+        walked = walk(Worlds(replace(go2, posture=task.posture), 1), ZeroAgent(), np.zeros((ticks, 3)))
+        assert walked.falls == 1
+        begun = walked.time_s[[state == "fallen" for state in walked.state]][0]
+        assert begun == pytest.approx(task.posture.rise_s, abs=0.1)
 
 
 class TestCommands:

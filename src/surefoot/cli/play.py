@@ -1,6 +1,7 @@
 """`surefoot play`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from surefoot import __version__
 from surefoot.errors import SurefootError, TwinError
-from surefoot.policy.agents import make_agent
+from surefoot.policy.agents import as_meant, make_agent
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
 from surefoot.sim.worlds import Worlds
@@ -50,14 +51,16 @@ def play(
         command: forward m/s, left m/s and turn rad/s, held all the time
     """
     hidden = None if twin is None else load_twin(twin)
-    shown_robot = load_robot(robot) if hidden is None else _robot_of(hidden, robot)
+    shown_robot = as_meant(load_robot(robot) if hidden is None else _robot_of(hidden, robot), policy)
     check_video(out, shown_robot, seconds, width, height)
     commands = schedule(shown_robot, seconds)
     if command is not None:
         if not all(abs(value) <= LARGEST_COMMAND for value in command):
             given = " ".join(f"{value:g}" for value in command)
             raise SurefootError(f"the command is {given}; each of forward m/s, left m/s and turn rad/s must be from -10 to 10")
-        commands = np.broadcast_to(np.array(command), commands.shape)
+        commands = np.tile(command, (len(commands), 1))
+    commands[: round(shown_robot.posture.rise_s * shown_robot.contract.control_hz)] = 0.0
+    hidden = None if hidden is None else replace(hidden, robot=shown_robot)
     worlds = Worlds(shown_robot, 1, seed=seed, threads=1) if hidden is None else hidden.worlds(1, seed=seed, threads=1)
     agent = make_agent(policy, shown_robot, 1, seed=seed)
     place = shown_robot.name if hidden is None else hidden.name

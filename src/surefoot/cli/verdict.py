@@ -17,6 +17,7 @@ from surefoot.adapt import ADAPTATION, read_adaptation
 from surefoot.cli.inputs import REPLAY, VERSIONS, Driver, make_driver, say
 from surefoot.errors import PolicyError, SurefootError, TwinError
 from surefoot.files import check_place, json_ready, write_text
+from surefoot.policy.agents import as_meant
 from surefoot.report.verdict_page import verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
@@ -81,6 +82,11 @@ def judge_policy(
     fitted = read_adaptation(adaptation.expanduser(), described)
     hidden = None if twin is None else _twin(twin, described)
     old, new = (_driver(name, described, seed) for name in (before, after))
+    described, other = (as_meant(described, name) for name in (before, after))
+    if described.posture.name != other.posture.name:
+        raise PolicyError(
+            f"{before} means the posture {described.posture.name!r} and {after} {other.posture.name!r}; compare policies of one posture"
+        )
     effort = Effort(episodes, straight_episodes, candidates, candidate_episodes, seconds)
     console = Console()
     with Progress(

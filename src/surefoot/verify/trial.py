@@ -15,10 +15,9 @@ from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot, Sensors
 from surefoot.sim.actuation import TORQUE_SPEED
-from surefoot.sim.frames import in_heading_frame
+from surefoot.sim.falls import Falls
+from surefoot.sim.frames import in_heading_frame, turned_back, yaw_of
 from surefoot.sim.residual import Residual
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z
-from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import (
     DRIFT_S,
@@ -214,7 +213,7 @@ def _walk(
     threads: int,
     progress: Callable[[int], None],
 ) -> _Walked:
-    contract, n = robot.contract, len(course.command)
+    contract, posture, n = robot.contract, robot.posture, len(course.command)
     total = {key: np.zeros(n) for key in ("velocity", "turn", "counted", "work", "way", "change", "acceleration", "up", "stepped")}
     every = max(1, round(contract.control_hz / PATH_HZ))
     place = np.full((n, 1 + course.ticks // every, 2), np.nan)
@@ -226,20 +225,24 @@ def _walk(
     worlds, agent = _worlds(robot, simulators, course, seed, threads), make_agent(n)
     agent.reset(None)
     action_before, velocity_before = np.zeros((n, contract.n_joints)), worlds.joint_velocity_rad_s
-    for k in range(course.ticks):
-        action = agent.act(worlds.sensors, course.command[:, k])
+    falls, began, heading = Falls(posture, n, contract.control_dt_s), np.zeros((n, 3)), np.zeros(n)
+    for k in range(-round(posture.rise_s * contract.control_hz), course.ticks):  # told to stand, and not counted, while it may rise
+        action = agent.act(worlds.sensors, course.command[:, k] if k >= 0 else np.zeros((n, 3)))
         worlds.step(action)
-        if len(course.pushed) and (k + 1) % course.push_ticks == 0 and k + 1 < course.ticks:
+        if k >= 0 and len(course.pushed) and (k + 1) % course.push_ticks == 0 and k + 1 < course.ticks:
             kick, angle = np.zeros((len(course.pushed), 6)), course.push_rad[:, (k + 1) // course.push_ticks - 1]
             kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
             worlds.kick(kick, course.pushed)
-        quaternion, base, joint_velocity = worlds.base_quaternion, worlds.base_velocity, worlds.joint_velocity_rad_s
-        down |= (gravity_in_base(quaternion)[:, 2] > FALLEN_GRAVITY_Z) | ~worlds.alive
+        quaternion, base, joint_velocity = posture.frame(worlds.base_quaternion), worlds.base_velocity, worlds.joint_velocity_rad_s
+        down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
+        if k < 0:
+            began, heading = worlds.base_position_m, yaw_of(quaternion)
+            continue
         up = ~down
         counted = up & (k % hold >= settle)
         planar = in_heading_frame(base[:, :3], quaternion)[:, :2]
         _add(total["velocity"], np.linalg.norm(course.command[:, k, :2] - planar, axis=1), counted)
-        _add(total["turn"], np.abs(course.command[:, k, 2] - base[:, 5]), counted)
+        _add(total["turn"], np.abs(course.command[:, k, 2] - posture.turned(base[:, 3:])[:, 2]), counted)
         total["counted"] += counted
         _add(total["work"], np.maximum(worlds.torque_nm * joint_velocity, 0).sum(axis=1), up)
         _add(total["way"], np.linalg.norm(base[:, :2], axis=1), up)
@@ -249,7 +252,7 @@ def _walk(
             _add(total["acceleration"], (((joint_velocity - velocity_before) / contract.control_dt_s) ** 2).mean(axis=1), up)
             total["stepped"] += up
         action_before, velocity_before = action, joint_velocity
-        here = np.where(up[:, None], worlds.base_position_m[:, :2], np.nan)
+        here = np.where(up[:, None], turned_back(worlds.base_position_m - began, heading)[:, :2], np.nan)
         if (k + 1) % every == 0:
             place[:, (k + 1) // every] = here
         progress(k + 1)

@@ -24,9 +24,8 @@ from surefoot.policy.agents import Agent
 from surefoot.robot.load import Robot
 from surefoot.robot.model import compile_spec
 from surefoot.robot.picture import Frames, framed, size_of, standing, studio
+from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame, yaw_of
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z
-from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import directions_of
 
@@ -113,21 +112,26 @@ def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | Non
     qpos = np.zeros((ticks, worlds.model.nq))
     state, begins = [""] * ticks, [0]
     down_since, falls = -1, 0
+    posture = worlds.robot.posture
+    watch = Falls(posture, 1, worlds.control_dt_s)
     agent.reset(None)
     for k in range(ticks):
         if down_since >= 0 and k - down_since >= SHOW_FALL_S * hz:
             _stand_up(worlds, place[k - 1], quaternion[k - 1])
             agent.reset(None)
+            watch.reset(np.array([0]))
             begins.append(k)
             down_since = -1
         alive = bool(worlds.alive[0])
         if alive:
             base = worlds.base_velocity
-            qpos[k], place[k], quaternion[k] = worlds.data_of(0).qpos, worlds.base_position_m[0], worlds.base_quaternion[0]
-            velocity[k] = (*in_heading_frame(base[:, :3], worlds.base_quaternion)[0, :2], base[0, 5])
+            frame = posture.frame(worlds.base_quaternion)
+            qpos[k], place[k], quaternion[k] = worlds.data_of(0).qpos, worlds.base_position_m[0], frame[0]
+            velocity[k] = (*in_heading_frame(base[:, :3], frame)[0, :2], posture.turned(base[0, 3:])[2])
         else:  # a world that was stopped is back at its start; the picture stays where it was
             qpos[k], place[k], quaternion[k] = qpos[k - 1], place[k - 1], quaternion[k - 1]
-        if down_since < 0 and (not alive or gravity_in_base(quaternion[k : k + 1])[0, 2] > FALLEN_GRAVITY_Z):
+        down = bool(watch.look(worlds.base_quaternion, worlds.base_position_m[:, 2])[0])
+        if down_since < 0 and (not alive or down):
             down_since, falls = k, falls + alive
         if down_since >= 0:
             state[k] = "fallen" if alive else "unstable"
