@@ -147,6 +147,21 @@ class TestEnvironment:
         assert env._episode[1] == 0
 
 
+class TestCommands:
+    def test_some_go_along_one_axis(self, robot):
+        env = WalkEnv(robot, replace(walk(robot), straight_share=0.5, standing_share=0.0), 400, seed=0)
+        axes = (env.command != 0).sum(axis=1)
+        assert set(axes) == {1, 3}
+        assert (axes == 1).mean() == pytest.approx(0.5, abs=0.1)
+        assert set(np.flatnonzero(env.command[axes == 1].any(axis=0))) == {0, 1, 2}
+
+    def test_an_axis_that_is_not_commanded_is_not_chosen(self, go2):
+        forward = ((-1.0, 1.0), (0.0, 0.0), (0.0, 0.0))
+        env = WalkEnv(go2, replace(walk(go2), straight_share=1.0, standing_share=0.0, command_range=forward), 50, seed=0)
+        assert (env.command[:, 0] != 0).all()
+        assert not env.command[:, 1:].any()
+
+
 class TestSymmetry:
     def test_mirrored_worlds_stay_mirrored(self, robot):
         """The declared symmetry is one of the physics: mirrored actions give mirrored observations."""

@@ -37,7 +37,7 @@ def finetune_policy(
     randomization: str | None = None,
     spread: float = 1.5,
     anchor: float = 0.03,
-    steady: float = 3.0,
+    steady: float = 6.0,
     mirrored: bool = True,
     worlds: int = 1024,
     seed: int = 0,

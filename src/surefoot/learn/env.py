@@ -218,6 +218,10 @@ class WalkEnv:
     def _draw_commands(self, rows: np.ndarray) -> None:
         low, high = np.array(self.task.command_range).T
         drawn = self._rng.uniform(low, high, (len(rows), 3))
+        if self.task.straight_share > 0:
+            straight = np.flatnonzero(self._rng.random(len(rows)) < self.task.straight_share)
+            axes = np.flatnonzero(high > low)
+            drawn[straight] *= np.eye(3)[self._rng.choice(axes, len(straight))] if len(axes) else 0.0
         drawn[self._rng.random(len(rows)) < self.task.standing_share] = 0.0
         self._command = self._command.copy()  # the motion of this tick still holds the old ones
         self._command[rows] = drawn

@@ -37,7 +37,8 @@ class FineTuneSettings:
     # 0.1 left 1.2 of 2.1 m of drift after 60 iterations, and 0.03 with twice the divergence of an update 0.5 m after 110.
     anchor: float = 0.03
     anchor_end: float = 0.02  # share of that weight which is left at the end: the gap has been learned, and drift without gain still costs
-    steady: float = 3.0  # cost per second of a velocity error that lasts, m/s: a policy that walks drifts by that and not by single strides
+    steady: float = 6.0  # cost per second of a velocity error that lasts, m/s: a policy that walks drifts by that and not by single strides
+    straight: float = 0.3  # share of commands along one axis alone, which a random draw never is and an operator mostly gives
     start_std: float = 0.2  # exploration as training left it (0.16 to 0.22 on a Go2): more makes a policy that walks stumble
     critic_first: int = 5  # updates of the critic alone: it starts from nothing, and after 3 explains 60 % of the returns' variance
     critic_rate: float = 1e-3  # learning rate meanwhile, as at the start of a training
@@ -135,7 +136,7 @@ def finetune(
     imported, mirrored = planned.imported, not planned.asymmetry
     nominal = replace(task, teacher=None)
     steady = weighted(lasting=-settings.steady) if settings.steady else ()
-    task = replace(nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady))
+    task = replace(nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight)
     ppo = settings.ppo(mirrored)
     config = full_config(robot, task, ppo, seed) | {
         "policy": policy.hash, "adaptation": adaptation_hash(adaptation), "finetune": dataclasses.asdict(settings),
@@ -209,6 +210,7 @@ def _refuse_nonsense(settings: FineTuneSettings) -> None:
         ("anchor", 0.0, 1e3),
         ("anchor_end", 0.0, 1.0),
         ("steady", 0.0, 100.0),
+        ("straight", 0.0, 1.0),
         ("start_std", 1e-3, 2.0),
     ):
         value = getattr(settings, name)

@@ -42,6 +42,7 @@ class Task:
     episode_s: float = 20.0
     command_hold_s: tuple[float, float] = (2.0, 6.0)
     standing_share: float = 0.1  # of the commands say stand
+    straight_share: float = 0.0  # of the commands go along one axis, or turn on the spot
     fallen_gravity_z: float = -0.6  # a base tilted beyond this has fallen
     fallen_height: float = 0.4  # a base below this share of its standing height has fallen
     fall_cost: float = 2.0  # paid once
