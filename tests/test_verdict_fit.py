@@ -6,11 +6,12 @@ import json
 import pytest
 from loop_files import ADAPTED_GAP, BEFORE_GAP
 from test_verdict import FEW, adaptation_of
-from test_verdict_rules import FULL, GOOD, SAME, judge, rules
+from test_verdict_rules import FULL, GOOD, SAME, judge, made, rules
 
 from surefoot.adapt import write_adaptation
+from surefoot.verify.compare import Falls
 from surefoot.verify.fit_gap import UNKNOWN, FitGap, read_fit_gap
-from surefoot.verify.rules import ADAPTED
+from surefoot.verify.rules import ADAPTED, NOMINAL, set_aside
 
 LEFT = BEFORE_GAP | {"total": 0.031, "floor": 0.012}
 WORSE = BEFORE_GAP | {"total": 0.25}
@@ -75,6 +76,39 @@ class TestRead:
         assert read_fit_gap(tmp_path, adaptation) is None
         (tmp_path / "fit.json").write_text(json.dumps(figures(held=ADAPTED_GAP | {"total": None}, adaptation=adaptation)))
         assert read_fit_gap(tmp_path, adaptation) is None
+
+
+class TestNominal:
+    """A nominal simulator in which the new policy is worse."""
+
+    POOR = made(NOMINAL, velocity_error_m_s=0.15)
+
+    @pytest.mark.parametrize(
+        ("fit", "counts"),
+        [
+            (None, True), (FitGap.of(figures()), False), (FitGap.of(figures(held=LEFT)), False), (FitGap.of(figures(held=None)), True),
+            (FitGap.of(figures(held=BEFORE_GAP | {"total": 0.12})), True),
+        ],
+    )  # fmt: skip
+    def test_counts_unless_held_out_episodes_say_that_the_robot_is_elsewhere(self, fit, counts) -> None:
+        reasons, _ = judge([self.POOR, GOOD], None, [], FULL, fit=fit)
+        assert [(reason.rule, reason.simulator) for reason in reasons] == ([("worse", NOMINAL)] if counts else [])
+        aside = set_aside([self.POOR, GOOD], FULL, fit)
+        assert bool(aside) != counts
+        if aside:
+            assert "velocity error 0.100 → 0.150 m/s" in aside
+            assert "a gap of 0.192" in aside
+
+    def test_falls_and_strain_there_always_count(self) -> None:
+        poor = dataclasses.replace(made(NOMINAL, cost=5.0), falls=Falls(40, 0, 20, 20))
+        reasons, _ = judge([poor, GOOD], None, [], FULL, fit=FitGap.of(figures()))
+        assert {reason.rule for reason in reasons} == {"more falls", "energy", "falls too often"}
+
+    def test_elsewhere_it_counts(self) -> None:
+        twin = made("twin of it", velocity_error_m_s=0.15)
+        reasons, _ = judge([SAME, GOOD, twin], None, [], FULL, fit=FitGap.of(figures()))
+        assert [(reason.rule, reason.simulator) for reason in reasons] == [("worse", "twin of it")]
+        assert not set_aside([SAME, GOOD, twin], FULL, FitGap.of(figures()))
 
 
 class TestVerdict:

@@ -218,4 +218,5 @@ def _summary(result: Verdict) -> list[str]:
     if not result.candidates:
         lines.append("no candidates were drawn: nothing says how the policies do where the fit is wrong")
     word = "GO: better beyond its uncertainty, and nothing got clearly worse" if result.go else "NO-GO"
-    return [*lines, word, *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons), result.about_fit]
+    aside = [result.aside] if result.aside else []
+    return [*lines, word, *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons), result.about_fit, *aside]

@@ -113,7 +113,7 @@ def _outcome(page: LoopPage, story: Story) -> None:
         facts += [(one["title"], f"{one['why']}; {one['fix']}.") for one in told]
     if story.verdict is not None:
         against = [(one["simulator"], one["says"]) for one in story.verdict["reasons"]]
-        facts += verdict_facts(against, story.verdict["gains"], story.verdict["fit"]["says"])
+        facts += verdict_facts(against, story.verdict["gains"], story.verdict["fit"]["says"], story.verdict.get("aside", ""))
     page.card(Card(state, word, title, facts))
     tiles = _tiles(story)
     if tiles:

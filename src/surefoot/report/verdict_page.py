@@ -42,7 +42,7 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     page.card(
         Card(
             state, result.word, says,
-            verdict_facts([(reason.simulator, reason.says) for reason in result.reasons], result.gains, result.about_fit),
+            verdict_facts([(reason.simulator, reason.says) for reason in result.reasons], result.gains, result.about_fit, result.aside),
         )
     )  # fmt: skip
     adapted = next(one for one in result.named if one.name == ADAPTED)
@@ -63,8 +63,8 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     return page.render()
 
 
-def verdict_facts(reasons: Sequence[tuple[str, str]], gains: Sequence[str], about_fit: str) -> list[tuple[str, str]]:
-    """What stands in the card of a verdict: reasons by simulator, gains, and what the fit left.
+def verdict_facts(reasons: Sequence[tuple[str, str]], gains: Sequence[str], about_fit: str, aside: str = "") -> list[tuple[str, str]]:
+    """What stands in the card of a verdict: reasons by simulator, gains, what the fit left, and what does not count.
 
     Intervals are left out here, and what follows a colon: the page has them, and a policy that is worse in all has many reasons.
     """
@@ -74,7 +74,8 @@ def verdict_facts(reasons: Sequence[tuple[str, str]], gains: Sequence[str], abou
     facts = [("Against it", f"{simulator[:1].upper()}{simulator[1:]}: {_merged(says)}.") for simulator, says in against.items()]
     if gains:
         facts.append(("Better", f"In the adapted simulator: {'; '.join(gains)}."))
-    return [*facts, ("The fit", f"{about_fit[:1].upper()}{about_fit[1:]}.")]
+    facts.append(("The fit", f"{about_fit[:1].upper()}{about_fit[1:]}."))
+    return [*facts, ("Set aside", f"{aside[:1].upper()}{aside[1:]}.")] if aside else facts
 
 
 def _merged(reasons: Sequence[str]) -> str:

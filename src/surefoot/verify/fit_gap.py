@@ -9,6 +9,7 @@ from surefoot.adapt import Adaptation
 from surefoot.files import is_number
 
 FIT = "fit.json"
+EXCLUDED = 0.5  # of the gap before: a fit that leaves less has shown that the robot is elsewhere
 UNKNOWN = "how much of the gap the fit closed is not known: no fit.json of this adaptation lies beside it"
 
 
@@ -27,6 +28,11 @@ class FitGap:
     def left(self) -> bool:
         """Whether a part of the gap is still there."""
         return self.nearer and self.measurable
+
+    @property
+    def excludes_nominal(self) -> bool:
+        """Whether episodes that no fit saw say that the robot is the adapted simulator and not the nominal one."""
+        return self.held_out and self.nearer and self.floor is not None and self.after <= EXCLUDED * self.before
 
     @property
     def says(self) -> str:

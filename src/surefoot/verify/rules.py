@@ -57,7 +57,8 @@ def judge(
 
     `pooled` is the mean over robots drawn in the intervals of the fit, `quarter` that over the worst of them; `candidates` are
     those one by one and others at ends of the intervals, with changes whose intervals are wide enough for the number of them.
-    `fit` is how near the adapted simulator is to the robot, where that is known.
+    `fit` is how near the adapted simulator is to the robot, where that is known: errors in a nominal simulator that it has shown not
+    to be the robot say nothing about the robot, and a policy fitted to one cannot fit both. Falls and strain there still count.
     """
     adapted = next(one for one in named if one.name == ADAPTED)
     gains = tuple(change_words(adapted, figure) for figure in QUALITY if better(adapted, figure))
@@ -66,9 +67,8 @@ def judge(
     for one in everywhere:
         # Candidates share their commands, so that pooled falls are not quite independent: this errs towards NO-GO.
         reasons += _more_falls(one.name, one.falls, one.falls_pushed, FALL_CHANCE)
-        reasons += [
-            Reason("worse", one.name, f"{change_words(one, figure)}, clearly worse") for figure in QUALITY if worse(one, figure, full)
-        ]
+        if not _excluded(one, fit):
+            reasons += [Reason("worse", one.name, f"{change_words(one, figure)}, clearly worse") for figure in _worsened(one, full)]
         reasons += _strained([one])
     if not gains:
         told = "; ".join(change_words(adapted, figure) for figure in QUALITY)
@@ -87,6 +87,23 @@ def judge(
         reasons += _only_in(quarter, pooled, full)
     reasons += _one_by_one(candidates, full)
     return tuple(reasons), gains
+
+
+def set_aside(named: Sequence[Compared], full: dict[str, float], fit: FitGap | None) -> str:
+    """What is clearly worse and does not count, with the reason; empty where there is nothing."""
+    found = [change_words(one, figure) for one in named if _excluded(one, fit) for figure in _worsened(one, full)]
+    if not found or fit is None:
+        return ""
+    why = f"the robot is not that simulator: a gap of {fit.before:.3f} on held-out episodes, {fit.after:.3f} with the fit"
+    return f"worse in the nominal simulator, which does not count ({why}): {'; '.join(found)}"
+
+
+def _excluded(one: Compared, fit: FitGap | None) -> bool:
+    return one.name == NOMINAL and fit is not None and fit.excludes_nominal
+
+
+def _worsened(one: Compared, full: dict[str, float]) -> list[str]:
+    return [figure for figure in QUALITY if worse(one, figure, full)]
 
 
 def better(one: Compared, figure: str) -> bool:

@@ -21,7 +21,7 @@ from surefoot.verify.evaluate import EPISODE_S
 from surefoot.verify.fit_gap import UNKNOWN, FitGap
 from surefoot.verify.paths import Track, tracks_of
 from surefoot.verify.quarter import compare_worst
-from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge
+from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge, set_aside
 from surefoot.verify.trial import AddedAction, Simulator, Trial, drift_s_of, lines_of, run_trials
 
 
@@ -51,6 +51,7 @@ class Verdict:
     paths: dict[str, tuple[dict[str, Track], dict[str, Track]]]  # of the named simulators, before and after, by direction
     quarter: Compared | None = None  # the mean over the worst quarter of the candidates
     fit: FitGap | None = None  # how near the adapted simulator is to the robot
+    aside: str = ""  # what is worse and does not count, and why
 
     @property
     def go(self) -> bool:
@@ -72,7 +73,7 @@ class Verdict:
         every = {"simulators": self.named, "candidates": self.candidates, "corners": self.corners}
         return {
             "verdict": self.word, "reasons": [asdict(reason) for reason in self.reasons], "gains": list(self.gains),
-            "fit": ({} if self.fit is None else asdict(self.fit)) | {"says": self.about_fit},
+            "fit": ({} if self.fit is None else asdict(self.fit)) | {"says": self.about_fit}, "aside": self.aside,
             "intervals": None if self.pooled is None else asdict(self.pooled), "worst_quarter": None if self.quarter is None else asdict(self.quarter),
             "limits": LIMITS,
             **{key: [asdict(one) for one in found] for key, found in every.items()}, "worst": [asdict(one) for one in self.worst],
@@ -175,7 +176,17 @@ def reach_verdict(
     worst = _worst(spans, everywhere, scores, len(drawn))
     paths = {one.name: (tracks_of(pair[0]), tracks_of(pair[1])) for one, pair in zip(named, trials[: len(named)], strict=True)}
     return Verdict(
-        reasons, gains, tuple(compared), pooled, tuple(every[: len(drawn)]), tuple(every[len(drawn) :]), worst, paths, quarter, fit
+        reasons,
+        gains,
+        tuple(compared),
+        pooled,
+        tuple(every[: len(drawn)]),
+        tuple(every[len(drawn) :]),
+        worst,
+        paths,
+        quarter,
+        fit,
+        set_aside(compared, full, fit),
     )
 
 
