@@ -317,13 +317,17 @@ class TestFineTuning:
         assert "Abs" in said[0]
         assert any("robot minutes" in line for line in said)
         assert shown[0].off_old > 1e-3  # held to the policy itself, not to the copy
-        kinds = [node.op_type for node in onnx.load(path).graph.node]
-        assert kinds == ["Mul", "Add", "Gemm", "Relu", "Gemm"]
+        first = onnx.load(path).graph
+        assert [node.op_type for node in first.node] == ["Mul", "Add", "Gemm", "Relu", "Gemm"]
         before = path.read_bytes()
         said.clear()
         finetune(go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options)
         assert not any("robot minutes" in line for line in said)  # what was copied is in the checkpoint
         assert path.read_bytes() == before
+        finetune(go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options | {"length": Length(3)})
+        scales = [onnx.numpy_helper.to_array(graph.initializer[0]) for graph in (first, onnx.load(path).graph)]
+        assert np.ptp(scales[0]) > 0
+        np.testing.assert_array_equal(*scales)  # the mean of several updates has the normalizer of each
 
 
 class TestResuming:

@@ -40,6 +40,7 @@ class Found:
     before: SimpleNamespace | None = None
     held_before: SimpleNamespace | None = None
     traces: tuple | None = None
+    gave_up: bool = False
 
 
 def found(total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1) -> Found:
@@ -91,6 +92,21 @@ class TestChoice:
         climb(FitSettings(), fit, (STATIC,))
         assert [family for family, hopeless in asked if hopeless] == [STATIC]
         assert len([family for family, _ in asked if family == STATIC]) == 2
+
+    @pytest.mark.parametrize(("richer", "settled"), [(0.1, True), (0.02, False)])
+    def test_what_was_given_up_and_is_kept_is_settled(self, richer, settled) -> None:
+        asked = []
+
+        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+            asked.append((settings.family, settings.give_up))
+            if settings.family == STATIC:
+                return replace(found(0.1 if settings.give_up else 0.09), gave_up=settings.give_up is not None)
+            return found(richer)
+
+        result = climb(FitSettings(), fit, (STATIC, TYPE))
+        assert (asked[-1] == (STATIC, None)) == settled
+        assert [one.family for one in result.tried if one.chosen] == ["static" if settled else "residual by type"]
+        assert result.tried[0].gap == (0.09 if settled else 0.1)
 
     def test_no_gap_at_all_ends_it(self) -> None:
         result = climb(FitSettings(), lambda *_: found(0.2, steps=0))

@@ -1,6 +1,7 @@
 """Both policies under the same commands on one virtual robot: where they went, and a video side by side."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -10,7 +11,7 @@ from surefoot import __version__
 from surefoot.cli.loop_steps import VIDEO, WALKS
 from surefoot.errors import SurefootError
 from surefoot.files import json_ready, write_text
-from surefoot.policy.agents import make_agent
+from surefoot.policy.agents import as_meant, make_agent
 from surefoot.sim.twin import load_twin
 from surefoot.verify.beside import film_beside, straight_lines
 from surefoot.verify.video import Walk, walk
@@ -22,8 +23,11 @@ SIZE = (480, 360)  # of each half, pixels: small enough to travel inside a page
 def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     """Write walks.json, and the video where this machine can draw one."""
     hidden = load_twin(twin)
-    robot = hidden.robot
-    command = straight_lines(robot, SECONDS)
+    robot = as_meant(hidden.robot, before)
+    hidden = replace(hidden, robot=robot)
+    rise_s = robot.posture.rise_s
+    rising = np.zeros((round(rise_s * robot.contract.control_hz), 3))
+    command = np.concatenate([rising, straight_lines(robot, SECONDS)])
     walks: dict[str, Walk] = {}
     facts = {
         "twin": hidden.name,
@@ -39,7 +43,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
         facts |= {f"{side}_policy": agent.label, f"{side}_hash": agent.hash}
     try:
         film_beside(out / VIDEO, robot, walks, size=SIZE, comment=json.dumps(facts))
-        says = f"{SECONDS:g} s of both on {hidden.name}, {(out / VIDEO).stat().st_size / 1e6:.1f} MB"
+        says = f"{SECONDS + rise_s:g} s of both on {hidden.name}, {(out / VIDEO).stat().st_size / 1e6:.1f} MB"
     except (SurefootError, OSError, RuntimeError, mujoco.FatalError) as reason:  # no graphics, no encoder, no room: told without a picture
         (out / VIDEO).unlink(missing_ok=True)
         says = f"none: {reason}"

@@ -100,6 +100,9 @@ def climb(settings: FitSettings, fit: FitOne, rungs: tuple[Family, ...] = RUNGS)
             remarks.append(f"no richer family than {family.name} was tried: nothing was held back to choose one by")
             break
     chosen = choose(tried)
+    if chosen.result.gave_up:  # nothing richer did clearly better: it is worth settling
+        tried[tried.index(chosen)] = Rung(chosen.family, fit(replace(settings, family=chosen.family), {}, {}))
+        chosen = choose(tried)
     first = tried[0].result
     return replace(
         chosen.result, tried=tuple(rung.row(rung is chosen) for rung in tried), remarks=(*chosen.result.remarks, *remarks),

@@ -102,8 +102,8 @@ class QuantileSearch:
 
     @property
     def stalled(self) -> bool:
-        """Whether it walks on with all pieces and came no nearer in the last iteration."""
-        return self._stalled and not self.polishing and self.level == len(self.settings.levels) - 1
+        """Whether it walks on, and came hardly nearer in the last iteration, with all the pieces that it will ever have."""
+        return self._stalled and not self.polishing and self._levels[-1] == len(self.settings.levels) - 1
 
     @property
     def designed(self) -> bool:

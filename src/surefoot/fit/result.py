@@ -73,3 +73,4 @@ class FitResult:
     cost: str = "wasserstein"  # what `steps` tell
     knots: tuple[Point, ...] = ()
     tried: tuple[Tried, ...] = ()  # families, simplest first, where several were
+    gave_up: bool = False  # the search left the rest to a richer family, and was not polished

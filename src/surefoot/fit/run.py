@@ -123,6 +123,7 @@ class Fit:
         self.remarks: list[str] = []
         self.steps: list[Step] = []
         self.wall_s = 0.0
+        self._gave_up = False
         self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}
 
     def run(self) -> FitResult:
@@ -196,8 +197,12 @@ class Fit:
             self._advance(search)
             if search.iteration > before:
                 self._note(search)
-                if hopeless := self._hopeless(search):
-                    return search, hopeless
+                if stopped := self._hopeless(search):
+                    self._gave_up = True
+                    break
+        if self.steps:  # what was asked for after the last iteration was spent as well
+            effort = self.problem.effort
+            self.steps[-1] = replace(self.steps[-1], evaluations=effort.evaluations, simulated_s=effort.simulated_s, wall_s=self.wall_s)
         return search, stopped
 
     def _spent(self) -> str | None:
@@ -391,6 +396,7 @@ class Fit:
         return FitResult(
             adaptation, self.settings.search, steps, *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
             remarks=tuple(self.remarks), cost="position error" if self.problem.aligned else self.settings.cost, knots=knots,
+            gave_up=self._gave_up,
         )  # fmt: skip
 
 

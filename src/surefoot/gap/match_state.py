@@ -171,7 +171,7 @@ class MatchState:
             squares = np.square(np.concatenate(apart, axis=2))
             total += squares[:, going].sum(axis=(1, 2))
             count += int(going.sum()) * squares.shape[2]
-            tilted = gravity_in_base(worlds.base_quaternion)[:, 2] > FALLEN_GRAVITY_Z
+            tilted = gravity_in_base(self._robot.posture.frame(worlds.base_quaternion))[:, 2] > FALLEN_GRAVITY_Z
             down |= (tilted | ~worlds.alive).reshape(n, size) & going
         return total, down.sum(axis=1), count
 

@@ -47,7 +47,7 @@ class FineTuneSettings:
     )
     desired_kl: float = 0.02  # of one update, twice training's own: a policy that walks can afford it, and minutes count
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
-    average: int = 20  # updates over which the weights that are written are a running mean: PPO circles what it closes in on
+    average: int = 20  # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
     mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
     worlds: int = 1024
     steps: int = 24

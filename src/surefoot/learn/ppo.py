@@ -41,7 +41,7 @@ class PPOSettings:
     taught_std: float = 0.3  # of one that had a teacher
     critic_first: int = 3  # updates of the critic alone, for an actor that had a teacher: its value is not known yet
     symmetry: bool = True  # learn from mirrored copies of all samples, where the robot declares a symmetry
-    average: int = 0  # updates over which the actor that is written is a running mean of the one that learns; 0: it is that one
+    average: int = 0  # memory, in updates, of the running mean of the actor that is written; 0: the actor as it is
 
 
 class Anchor:
@@ -166,10 +166,12 @@ class Learner:
             share = 1 / min(self._averaged_updates, self._average)
             for mean, now in zip(self._mean.parameters(), self.actor.mlp.parameters(), strict=True):
                 mean.lerp_(now.detach(), share)
+            for kept, now in zip(self._mean.buffers(), self.actor.mlp.buffers(), strict=True):  # a copied policy's normalizer, made since
+                kept.copy_(now)
 
     @property
     def network(self) -> torch.nn.Sequential:
-        """The actor to keep: the running mean over the last updates where one is taken, which wanders less than the one that learns."""
+        """The actor to keep: the running mean where one is taken, which wanders less than the one that learns."""
         return self._mean if self._averaged_updates else self.actor.mlp
 
     def layers(self) -> list[tuple[np.ndarray, np.ndarray]]:

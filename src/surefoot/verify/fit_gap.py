@@ -31,7 +31,7 @@ class FitGap:
 
     @property
     def excludes_nominal(self) -> bool:
-        """Whether episodes that no fit saw say that the robot is the adapted simulator and not the nominal one."""
+        """Whether episodes that no fit saw say that the robot is not the nominal simulator: the adapted one is far nearer to them."""
         return self.held_out and self.nearer and self.floor is not None and self.after <= EXCLUDED * self.before
 
     @property
