@@ -64,10 +64,10 @@ class TestCells:
     def test_what_the_tables_hold(self):
         assert list(tables.TABLES) == list(render.ABOUT) == list(render.SECTIONS) == list(plots.PLOTS)
         sizes = {name: len(table.places) for name, table in tables.TABLES.items()}
-        assert sizes == {"recovery": 24, "families": 8, "horizon": 6, "data": 8, "biped": 0, "failures": 15}
+        assert sizes == {"recovery": 24, "families": 8, "horizon": 6, "data": 8, "failures": 15}
         for table in tables.TABLES.values():
             assert len(set(table.places)) == len(table.places)
-            assert table.quick is None or table.quick in table.places
+            assert table.quick in table.places
         assert {"wasserstein", "match-o", "match-s-1", "match-s-20", "match-s", "mmd"} < {row for row, _ in recovery.RECOVERY.places}
         assert {int(count) for count, _ in data.SIZES} == {8, 16, 32, 64, 128}
 
@@ -88,14 +88,22 @@ class TestCells:
         run([fake(measure)], SETTINGS, 1, most_minutes=0.0, folder=tmp_path, say=str)
         assert measure.calls == []
 
-    def test_other_settings_measure_anew_and_take_the_place(self, tmp_path):
+    def test_another_budget_is_refused_before_anything_is_measured(self, tmp_path):
         measure = Counted()
         run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
         run([fake(measure)], dataclasses.replace(SETTINGS, iterations=9), 1, folder=tmp_path, say=str)  # not used by this table
         assert len(measure.calls) == 3
-        run([fake(measure)], dataclasses.replace(SETTINGS, simulated_s=20.0), 1, folder=tmp_path, say=str)
-        assert len(measure.calls) == 6
-        assert [one.asked for one in read_kept("fake", tmp_path)[0]] == [{"simulated_s": 20.0}] * 3
+        with pytest.raises(
+            SurefootError, match=r"fake\.json was measured with another budget \(simulated_s 10; now simulated_s 20\); .*--out"
+        ):
+            run([fake(measure)], dataclasses.replace(SETTINGS, simulated_s=20.0), 2, folder=tmp_path, say=str)
+        assert len(measure.calls) == 3
+
+    def test_a_page_of_mixed_budgets_is_refused(self, tmp_path):
+        first, second = kept("static", policies.SPRING, 0.1, 0.2)
+        write_kept("families", [first, dataclasses.replace(second, asked={"simulated_s": 5.0})], tmp_path)
+        with pytest.raises(SurefootError, match="different budgets"):
+            render.render(tmp_path, tmp_path / "docs")
 
     def test_a_refusal_is_an_outcome_and_a_mistake_is_not(self, tmp_path):
         def figures(cell: Cell) -> dict:
@@ -155,16 +163,15 @@ class TestQuick:
         measure, said = Counted(figures), []
         write_kept("fake", kept("a", "x", *committed), tmp_path / "committed")
         before = (tmp_path / "committed" / "fake.json").read_bytes()
-        fine = quick([fake(measure), tables.BIPED], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=said.append)
+        fine = quick([fake(measure)], Settings(), tmp_path / "out", committed=tmp_path / "committed", say=said.append)
         assert (tmp_path / "committed" / "fake.json").read_bytes() == before
-        assert said[-1] == "biped: not measured yet"
         return fine, said, measure
 
     def test_inside(self, tmp_path):
         fine, said, measure = self.compared(tmp_path, 0.11, (0.1, 0.12, 0.09))
         assert fine
         assert "inside" in said[0]
-        assert measure.calls == [("a", "x", 0)]
+        assert measure.calls == [("a", "x", 3)]  # the first seed that is not committed
         assert measure.settings[0].iterations == 0  # no policy is trained
         assert measure.settings[0].work.is_relative_to(tmp_path)  # and no earlier fit is continued
         assert read_kept("fake", tmp_path / "out")[0][0].figures == {"error": 0.11}
@@ -179,16 +186,24 @@ class TestQuick:
         assert not fine
         assert "matches by falling" in said[0]
 
+    def test_another_budget_is_not_compared(self, tmp_path):
+        measure = Counted()
+        write_kept("fake", kept("a", "x", 0.1, 0.2), tmp_path / "committed")
+        with pytest.raises(SurefootError, match=r"--simulated-s 30000"):
+            quick([fake(measure)], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=str)
+        assert measure.calls == []
+
     @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
     def test_the_exit_code(self, monkeypatch, fine, code):
-        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out: fine and [one.name for one in chosen] == ["data"])
+        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed: fine and [one.name for one in chosen] == ["data"])
         assert paper.main(["--quick", "--table", "data"]) == code
 
 
 class TestRecoverySentences:
     def figures(self, near: float, state: float, far: float, ours: float = 0.05) -> Figures:
-        values = {"wasserstein": near, "match-s-1": 2.0, "match-s-20": state, "match-o": far, "ours": ours, "ours, 64 rollouts": ours}
-        return Figures([one for row, mean in values.items() for case in ("2.5", "5.0") for one in kept(row, case, mean, mean + 0.01)])
+        values = dict.fromkeys(recovery.METHODS, 2.0) | {"wasserstein": near, "match-s-20": state, "match-o": far, "ours": ours}
+        values |= {"ours, 64 rollouts": ours}
+        return Figures([one for row, mean in values.items() for case in recovery.CASES for one in kept(row, case, mean, mean + 0.01)])
 
     def test_the_order_holds(self):
         said = pages.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
@@ -205,6 +220,18 @@ class TestRecoverySentences:
     def test_an_order_within_chance_says_so(self):
         assert "the first two are within two standard errors" in pages.recovery_order(self.figures(0.3, 0.305, 0.8), "5.0")
 
+    def test_an_inversion_within_chance_refutes_nothing(self):
+        said = pages.recovery_order(self.figures(0.305, 0.3, 0.8), "5.0")
+        assert "neither confirmed nor refuted" in said
+        assert "the first two are the other way round" in said
+
+    def test_one_seed_is_not_judged(self):
+        one = Figures([each for each in self.figures(0.9, 0.3, 0.8).kept if each.seed == 0])
+        said = pages.recovery_order(one, "5.0")
+        assert said.endswith("one seed: not judged.")
+        assert "refuted" not in said
+        assert "one seed: not judged" in pages.recovery_worse(one)
+
     def test_ours_against_the_published(self):
         assert pages.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
         said = pages.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
@@ -214,9 +241,18 @@ class TestRecoverySentences:
     def test_where_ours_is_worse(self):
         assert "nowhere worse" in pages.recovery_worse(self.figures(0.1, 0.3, 0.8))
         said = pages.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
-        assert "than wasserstein at 2.5 N·m (20.5 % against 10.5 %)" in said
+        assert "than wasserstein at 2.5 N·m (20.5 % against 10.5 %, more than two standard errors apart)" in said
         assert "than the published 18.7 % at 5.0 N·m" in said
         assert "match-o" not in said
+
+    def test_nowhere_needs_every_cell(self):
+        whole = self.figures(0.1, 0.3, 0.8)
+        some = Figures([one for one in whole.kept if one.row != "mmd"])
+        assert "nowhere" not in pages.recovery_worse(some)
+        assert "not measured: mmd at 0.0 N·m" in pages.recovery_worse(some)
+        refused = Figures([*whole.kept, Kept("ours", "5.0", 2, {"refused": "falls"})])
+        assert "nowhere" not in pages.recovery_worse(refused)
+        assert "refused: ours at 5.0 N·m (1)" in pages.recovery_worse(refused)
 
 
 class TestOtherSentences:
@@ -224,11 +260,22 @@ class TestOtherSentences:
         return kept(row, column, drift, drift + 0.02, figure="drift_m", **{"return": paid, "gap": 0.05, "floor": 0.02})
 
     @pytest.mark.parametrize(
-        ("drift", "paid", "says"), [(3.0, 5.0, "holds here"), (1.0, 15.0, "does not hold"), (3.0, 15.0, "holds in part")]
+        ("drift", "paid", "says"), [(3.0, 5.0, "in drift and in return"), (1.0, 15.0, "in neither"), (3.0, 15.0, "in drift only")]
     )
     def test_the_claim_about_the_horizon(self, drift, paid, says):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("match-s-1", drift, paid)])
-        assert says in pages.horizon_section(found)[1][0]
+        said = pages.horizon_section(found)[1][0]
+        assert says in said
+        assert "curves that a network is taught, so this neither confirms nor refutes" in said
+
+    def test_a_policy_that_falls_is_worse_and_not_unmeasured(self, tmp_path):
+        fallen = [Kept("static", policies.SPRING, seed, {"drift_m": float("nan"), "falls_straight": 80, "return": 1.0}) for seed in (0, 1)]
+        write_kept("families", [*self.walks(policies.ORIGINAL, 2.0, 10.0), *fallen], tmp_path)
+        lines, said = pages.families_section(Figures(read_kept("families", tmp_path)[0]))
+        row = next(line for line in lines[::-1] if line.startswith("| static"))
+        assert "| fell | 80.0 ± 0.0 |" in row
+        assert "drift 2.01 m -> fell" in " ".join(said)
+        assert "worse than the original: static in drift and return; not measured: action-delta and residual" in " ".join(said)
 
     def test_a_refused_network_is_no_worse_policy(self):
         refused = Kept("match-s-1", policies.SPRING, 0, {"refused": "falls"})
@@ -258,25 +305,30 @@ class TestOtherSentences:
         )
         said = " ".join(pages.failures_section(Figures(found))[1])
         assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (more than two" in said
-        assert "nowhere worse" in said
+        assert "nowhere" not in said
+        assert "not worse than the same search on all rows where both have an answer" in said
+        assert "not measured: ours, with its gate at 5 %" in said
         worse = [*found, *kept(failures.UNGATED, "0 %", 0.01, 0.02)]
         assert "makes it worse at 0 %" in " ".join(pages.failures_section(Figures(worse))[1])
 
-    def test_the_biped(self):
-        assert pages.biped_section(Figures([]))[1] == ["Not measured yet."]
-        found = Figures(kept("before", "+0.5 m/s", 1.0, figure="lateral_m") + kept("after", "+0.5 m/s", 0.3, figure="lateral_m"))
-        assert "from 1.00 to 0.30 m, NOT below" in pages.biped_section(found)[1][0]
-
 
 class TestPage:
-    def test_nothing_measured_is_shown_as_nothing(self, tmp_path):
-        text = render.render(tmp_path / "kept", tmp_path / "docs").read_text()
-        assert list((tmp_path / "docs").iterdir()) == [tmp_path / "docs" / "results.md"]
-        assert " ± " not in text.split("## 1.")[1]
-        for number, (title, _) in enumerate(render.ABOUT.values(), start=1):
-            section = text.split(f"## {number}. {title}")[1].split("\n## ")[0]
-            assert "| – |" in section
-            assert "ot measured yet" in section
+    def test_nothing_measured_is_no_page(self, tmp_path):
+        with pytest.raises(SurefootError, match="holds no cell"):
+            render.render(tmp_path / "kept", tmp_path / "docs")
+        assert not (tmp_path / "docs").exists()
+
+    def test_only_tables_with_cells_are_on_the_page(self, tmp_path):
+        write_kept("data", kept("8", "4", 0.2, 0.3), tmp_path)
+        text = render.render(tmp_path, tmp_path / "docs").read_text()
+        assert [line for line in text.splitlines() if line.startswith("## ")] == ["## 1. Data", "## What it took"]
+        assert "| 16 | 4 s | 1.1 | – |" in text
+
+    def test_a_search_that_was_cut_is_marked(self):
+        cut = kept("128", "4", 0.05, 0.06, stopped="stopped after 30,100 simulated s, before it settled")
+        lines, said = pages.data_section(Figures([*kept("8", "4", 0.2, 0.2, stopped="settled"), *cut]))
+        assert [line.count("†") for line in lines if "±" in line] == [0, 1]
+        assert "searches with 128 rollouts" in said[0]
 
     def test_every_cell_is_in_its_table_with_its_spread(self, tmp_path):
         """Every cell of every table has its own figures, and all are on the page."""
@@ -294,9 +346,7 @@ class TestPage:
         for name, shape in {"recovery": "{:.1f} ± 0.1 %", "failures": "{:.1f} ± 0.1 %", "families": "{:.4f} ± 0.0014"}.items():
             for mean in expected[name]:
                 assert shape.format(100 * mean if "%" in shape else mean) in text
-        assert {path.name for path in (tmp_path / "docs" / "results").iterdir()} == {
-            f"{name}.svg" for name in tables.TABLES if name != "biped"
-        }
+        assert {path.name for path in (tmp_path / "docs" / "results").iterdir()} == {f"{name}.svg" for name in tables.TABLES}
         for path in (tmp_path / "docs" / "results").iterdir():
             assert f"(results/{path.name})" in text
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
@@ -309,6 +359,9 @@ class TestPage:
         assert any("0.5000 (n = 1), 1 refused" in line for line in lines)
 
     def test_the_committed_page_is_what_the_committed_cells_give(self, tmp_path):
+        if not any(cells.path_of(name).exists() for name in tables.TABLES):
+            assert not (ROOT / "docs" / "results.md").exists(), "a page without cells"
+            return
         page = render.render(cells.FOLDER, tmp_path).read_text()
         assert page == (ROOT / "docs" / "results.md").read_text(), "run python bench/paper.py --render"
 
@@ -330,6 +383,9 @@ class TestErrors:
         found = fits.errors(SimpleNamespace(adaptation=SimpleNamespace(knobs=shuffled)), twin)
         expected = {"armature": 0.1, "dry_friction": 0.3, "viscous_friction": 0.0, "error": 0.2, "error_before": 1.0}
         assert found == pytest.approx(expected)
+
+    def test_the_budget_grows_with_the_data(self):
+        assert [fits.scaled(100.0, *size) for size in ((8, 4.0), (16, 4.0), (64, 4.0), (64, 2.0), (16, 8.0))] == [100, 100, 400, 200, 200]
 
     def test_as_published_there_is_no_gate_against_falls(self):
         usual, asked = FitSettings(), fits.published("match-o", 100.0)
@@ -372,4 +428,5 @@ class TestRealCell:
         figures = read_kept("recovery", tmp_path)[0][0].figures
         assert figures["error_before"] > 0.3
         assert 0 < figures["error"] != figures["error_before"]
+        assert figures["stopped"]
         assert 0 < figures["simulated_s"] < 600  # the question that was asked last is answered whole

@@ -59,7 +59,7 @@ class Table:
     places: tuple[tuple[str, str], ...]  # rows and columns that have a cell
     measure: Callable[[Cell, Settings], dict[str, Any]]
     figure: str  # what `--quick` compares
-    quick: tuple[str, str] | None  # the cell that it measures again; None: there is none yet
+    quick: tuple[str, str]  # the cell that it measures, with a seed that is not committed
     uses: tuple[str, ...] = ("simulated_s",)  # settings that a cell depends on
 
 
@@ -120,6 +120,31 @@ def asked_of(table: Table, settings: Settings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in table.uses}
 
 
+def budget_words(asked: dict[str, Any]) -> str:
+    """A budget, for a sentence."""
+    return ", ".join(f"{name} {value:g}" for name, value in asked.items()) or "none"
+
+
+def one_budget(table: str, kept: Sequence[Kept], folder: Path) -> dict[str, Any] | None:
+    """The budget that all kept cells of a table had, None where there is no cell: figures of different budgets are no spread over seeds."""
+    found = [one.asked for k, one in enumerate(kept) if one.asked not in [other.asked for other in kept[:k]]]
+    if len(found) > 1:
+        raise SurefootError(
+            f"{path_of(table, folder)} holds cells of different budgets ({'; '.join(map(budget_words, found))}); remove those of all but one"
+        )
+    return found[0] if found else None
+
+
+def must_have_budget(table: Table, settings: Settings, folder: Path) -> None:
+    """Raise where the file of a table was measured with another budget."""
+    there = one_budget(table.name, read_kept(table.name, folder)[0], folder)
+    if there is not None and there != asked_of(table, settings):
+        raise SurefootError(
+            f"{path_of(table.name, folder)} was measured with another budget ({budget_words(there)}; now {budget_words(asked_of(table, settings))}); "
+            "ask for the same, measure into another folder with --out, or remove the file"
+        )
+
+
 def measured(table: Table, cell: Cell, settings: Settings) -> Kept:
     """Measure one cell; a method that refuses to answer is an outcome too."""
     started = time.perf_counter()
@@ -137,12 +162,14 @@ def run(
 ) -> list[str]:  # fmt: skip
     """Measure what is missing, until all is done or the limits are reached; what could not be measured, in words.
 
-    A cell that was measured with other settings counts as missing, and its new figures take its place.
+    A file that was measured with other settings is refused before anything is measured.
     """
+    for table in tables:
+        must_have_budget(table, settings, folder)
     started, done, problems = time.perf_counter(), 0, []
     for table, cell in order(tables, seeds):
         kept, _ = read_kept(table.name, folder)
-        if any(one.cell == cell and one.asked == asked_of(table, settings) for one in kept):
+        if any(one.cell == cell for one in kept):
             continue
         if done == most_cells or (most_minutes is not None and time.perf_counter() - started > 60 * most_minutes):
             say(f"stopped after {done} cell{'' if done == 1 else 's'}; the same command continues")
@@ -155,7 +182,7 @@ def run(
             say(f"  not measured: {reason}")
             continue
         done += 1
-        write_kept(table.name, [*(one for one in kept if one.cell != cell), new], folder)
+        write_kept(table.name, [*kept, new], folder)
         say(f"  {told(new.figures)}, {new.wall_clock_s / 60:.1f} min")
     return problems
 

@@ -1,4 +1,4 @@
-"""Table 6: rollouts that fall, in growing share. A shove throws the robot over; the simulator knows of no shove."""
+"""Rollouts that fall, in growing share. A shove throws the robot over; the simulator knows of no shove."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

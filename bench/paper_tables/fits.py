@@ -26,6 +26,7 @@ SECONDS = 4.0
 COUNTED = ("armature_kgm2", "dry_friction_nm")  # whose mean relative error is published
 TYPES = {"armature_kgm2": (0.015, 0.045), "dry_friction_nm": (0.3, 1.2), "viscous_friction_nms": (0.1, 0.4)}
 CALF_SPRING = (12.0, -1.8)  # N·m/rad, rad at rest
+USUAL_DATA_S = 16 * SECONDS  # of data, for which the budget of a table is meant
 NO_LIMIT = 10**9  # evaluations: simulated seconds are what is limited
 
 
@@ -61,6 +62,11 @@ def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS) -> Ro
 def budgeted(simulated_s: float, **given: Any) -> FitSettings:
     """Settings of a search that ends with its simulated seconds, settled or not."""
     return FitSettings(most_evaluations=NO_LIMIT, most_simulated_s=simulated_s, **given)
+
+
+def scaled(simulated_s: float, rollouts: int, seconds: float = SECONDS) -> float:
+    """The budget of a search on so much data: a simulation of a log is as long as the log, and a search takes about as many of them."""
+    return simulated_s * max(1.0, rollouts * seconds / USUAL_DATA_S)
 
 
 def published(cost: str, simulated_s: float, **given: Any) -> FitSettings:
@@ -108,12 +114,12 @@ def errors(result: FitResult, twin: Twin) -> dict[str, float]:
 
 
 def effort(result: FitResult) -> dict[str, Any]:
-    """What a search took, over all families that were tried."""
+    """What a search took, over all families that were tried, and why that of the chosen family ended; an iteration that was cut is not counted."""
     if result.tried:
-        return {"simulated_s": sum(one.simulated_s for one in result.tried), "evaluations": sum(one.evaluations for one in result.tried)}
-    if not result.steps:
-        return {"simulated_s": 0.0, "evaluations": 0}
-    return {"simulated_s": result.steps[-1].simulated_s, "evaluations": result.steps[-1].evaluations}
+        simulated_s, evaluations = sum(one.simulated_s for one in result.tried), sum(one.evaluations for one in result.tried)
+    else:
+        simulated_s, evaluations = (result.steps[-1].simulated_s, result.steps[-1].evaluations) if result.steps else (0.0, 0)
+    return {"simulated_s": simulated_s, "evaluations": evaluations, "stopped": result.stopped}
 
 
 def closed(result: FitResult) -> dict[str, float]:

@@ -9,7 +9,7 @@ from recover import PUBLISHED as RECOVERED
 from paper_tables import data, failures, policies, recovery
 from paper_tables.spread import Spread
 from paper_tables.words import Figures
-from surefoot.report.charts import ADAPTED, FIFTH, FOURTH, ROBOT, SIMULATOR, Bar, Level, Series, bars, line_chart
+from surefoot.report.charts import ADAPTED, FOURTH, ROBOT, SIMULATOR, Bar, Level, Series, bars, line_chart
 from surefoot.report.charts.svg import px, rect
 from surefoot.report.style import STYLE
 
@@ -100,15 +100,6 @@ def failures_plot(found: Figures) -> list[str]:
     return [line_chart(lines, "episodes that fall, %", "parameter error, %")]
 
 
-def biped_plot(found: Figures) -> list[str]:
-    """Drift on two legs, before and after."""
-    looks = {"before": ROBOT, "after": FIFTH}
-    rows = [
-        bar(f"{when}, {way}", found.at(when, way, "lateral_m"), look) for way in ("+0.5 m/s", "-0.5 m/s") for when, look in looks.items()
-    ]
-    return [bars([row for row in rows if row.value == row.value], "lateral drift, m", title="On two legs")]
-
-
 PLOTS: dict[str, Callable[[Figures], list[str]]] = {
-    "recovery": recovery_plot, "families": families_plot, "horizon": horizon_plot, "data": data_plot, "biped": biped_plot, "failures": failures_plot,
+    "recovery": recovery_plot, "families": families_plot, "horizon": horizon_plot, "data": data_plot, "failures": failures_plot,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tables 2 and 3: what a family, and what a cost, does to the gap and to the policy that is fine-tuned in the fitted simulator."""
+"""What a family, and what a cost, does to the gap and to the policy that is fine-tuned in the fitted simulator."""
 
 from typing import Any
 
@@ -48,7 +48,10 @@ def family(cell: Cell, settings: Settings) -> dict[str, Any]:
 
 
 def horizon(cell: Cell, settings: Settings) -> dict[str, Any]:
-    """A network alone, searched with CMA-ES by one cost, as published; beside it our own way, with the same budget."""
+    """A network alone, by one cost with CMA-ES; beside it our own way, with the same budget.
+
+    CMA-ES searches the curves that the network is then taught, since that is what the product fits; the paper searches weights.
+    """
     twin, log = _robot(cell, "horizon")
     if log is None:
         return on_twin(original(twin.robot), twin)

@@ -1,8 +1,9 @@
 """Figures over seeds: mean, standard deviation, and whether a new one belongs to them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -18,11 +19,18 @@ class Spread:
 
     values: tuple[float, ...]
     refused: int = 0  # seeds for which the method gave no answer
+    cut: int = 0  # seeds whose search was cut by its budget, before it settled
+    fell: int = 0  # seeds in which no robot stayed up to have the figure: worse than any value
 
     @property
     def n(self) -> int:
         """Seeds with a value."""
         return len(self.values)
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was measured: a value, or that all fell."""
+        return self.n > 0 or self.fell > 0
 
     @property
     def mean(self) -> float:
@@ -44,10 +52,23 @@ class Spread:
 
 
 def spread_of(kept: Sequence[Kept], row: str, column: str, figure: str) -> Spread:
-    """A figure of one cell; seeds that have no such figure are left out."""
+    """A figure of one cell; seeds that have no such figure are left out, and counted where that is an outcome."""
     here = [one.figures for one in kept if (one.row, one.column) == (row, column)]
-    values = [one.get(figure) for one in here]
-    return Spread(tuple(float(v) for v in values if isinstance(v, (int, float))), sum("refused" in one for one in here))
+    return Spread(
+        tuple(float(one[figure]) for one in here if is_number(one.get(figure))), sum("refused" in one for one in here),
+        sum(was_cut(one) for one in here), sum(figure in one and not is_number(one[figure]) and bool(one.get("falls_straight")) for one in here),
+    )  # fmt: skip
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a figure has a value; files keep NaN as null."""
+    return isinstance(value, (int, float)) and not math.isnan(value)
+
+
+def was_cut(figures: Mapping[str, Any]) -> bool:
+    """Whether a search ended before it settled."""
+    stopped = str(figures.get("stopped", ""))
+    return stopped.endswith("before it settled") or stopped.startswith("not settled")
 
 
 def apart(low: Spread, high: Spread) -> bool:
@@ -55,6 +76,13 @@ def apart(low: Spread, high: Spread) -> bool:
     if low.n < 2 or high.n < 2:
         return False
     return high.mean - low.mean > 2 * math.hypot(low.deviation / math.sqrt(low.n), high.deviation / math.sqrt(high.n))
+
+
+def surety(one: Spread, other: Spread) -> str:
+    """Whether a difference of means can be told from chance, in words."""
+    if one.n < 2 or other.n < 2:
+        return "one seed: not judged"
+    return "more than two standard errors apart" if apart(one, other) or apart(other, one) else "within two standard errors"
 
 
 def judge(new: float, committed: Spread) -> tuple[bool, str]:
@@ -65,4 +93,8 @@ def judge(new: float, committed: Spread) -> tuple[bool, str]:
         return True, f"{new:.4g}, not judged: {seeds} committed, and a spread needs two"
     inside = interval[0] <= new <= interval[1]
     place = "inside" if inside else "OUTSIDE"
-    return inside, f"{new:.4g}, {place} {interval[0]:.4g} to {interval[1]:.4g} (95 % for another seed, from {committed.n} committed ones)"
+    wide = (interval[1] - committed.mean) / committed.deviation if committed.deviation else 0.0
+    return inside, (
+        f"{new:.4g}, {place} {interval[0]:.4g} to {interval[1]:.4g} "
+        f"(95 % for another seed, from {committed.n} committed ones: mean ± {wide:.1f} standard deviations)"
+    )

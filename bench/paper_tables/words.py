@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paper_tables.cells import Kept
-from paper_tables.spread import Spread, spread_of
+from paper_tables.spread import Spread, is_number, spread_of
 
 NOTHING = "–"
+CUT = "†"  # a search of this cell ended with its budget, before it settled
 NOT_YET = "Not measured yet."
 
 
@@ -23,7 +24,7 @@ class Figures:
     def over_columns(self, row: str, figure: str) -> Spread:
         """One figure of all cells of a row."""
         values = [one.figures.get(figure) for one in self.kept if one.row == row]
-        return Spread(tuple(float(v) for v in values if isinstance(v, (int, float))))
+        return Spread(tuple(float(v) for v in values if is_number(v)))
 
     @property
     def seeds(self) -> int:
@@ -32,13 +33,15 @@ class Figures:
 
 
 def shown(spread: Spread, seeds: int, *, scale: float = 1.0, unit: str = "", digits: int = 2) -> str:
-    """Mean and standard deviation; the count where it is not that of the table, and what was refused."""
+    """Mean and standard deviation; the count where it is not that of the table, what was refused or fell, and a mark where a search was cut."""
     if not spread.n:
-        return f"refused ({spread.refused})" if spread.refused else NOTHING
+        return ", ".join([*["fell"] * bool(spread.fell), *[f"refused ({spread.refused})"] * bool(spread.refused)]) or NOTHING
     text = f"{scale * spread.mean:.{digits}f}"
     text += f" ± {scale * spread.deviation:.{digits}f}{unit}" if spread.n > 1 else unit
     text += f" (n = {spread.n})" if spread.n != seeds or spread.n == 1 else ""
-    return text + (f", {spread.refused} refused" if spread.refused else "")
+    text += f", {spread.refused} refused" if spread.refused else ""
+    text += f", {spread.fell} fell" if spread.fell else ""
+    return text + (f" {CUT}" if spread.cut else "")
 
 
 def percent(spread: Spread, seeds: int) -> str:
