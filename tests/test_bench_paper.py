@@ -294,7 +294,7 @@ class TestOtherSentences:
         for count, (error, drift) in sizes.items():
             found += [Kept(count, "4", seed, {"error": error, "drift_m": drift + 0.05 * seed}) for seed in range(3)]
         said = " ".join(pages.data_section(Figures(found))[1])
-        assert "4.0 times less; independent rollouts would give 4.0 times less" in said
+        assert "4.0 times less (more than two standard errors apart); independent rollouts would give 4.0 times less" in said
         assert "32 rollouts are the fewest" in said
         assert "64 of 2 s 9.0 %, 32 of 4 s 10.0 %" in said
 
