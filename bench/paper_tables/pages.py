@@ -32,7 +32,9 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
     """Parameters recovered."""
     headings = ["method"] + [text for case in CASES for text in (NOISES[case], "published")] + ["simulated s", "min a cell"]
     rows = []
-    first = [text for case in CASES for text in (percent(found.at(recovery.OURS, case, "error_before"), found.seeds), NOTHING)]
+    first = [
+        text for case in CASES for text in (percent(replace(found.at(recovery.OURS, case, "error_before"), cut=0), found.seeds), NOTHING)
+    ]
     rows.append(["not fitted", *first, NOTHING, NOTHING])
     for method in recovery.METHODS:
         cells = [
