@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot.errors import PolicyError
+from surefoot.errors import GapError, PolicyError
+from surefoot.gap import schedule_of
+from surefoot.logs import RobotLog
 from surefoot.policy import as_meant, write_mlp
 from surefoot.robot import LEVEL, Posture
 from surefoot.robot.posture import POSTURE_KEY, read_posture
@@ -111,3 +113,40 @@ class TestInAPolicyFile:
     def test_nonsense_is_one_sentence(self, text):
         with pytest.raises(PolicyError, match=r"posture inside walk.onnx .* export the policy again"):
             read_posture(text, 12, "walk.onnx")
+
+
+def log_of(robot, episode_s, metadata=None):
+    """A log of episodes of these lengths, in which little happens."""
+    sizes = [round(s * robot.contract.control_hz) for s in episode_s]
+    rows, joints = sum(sizes), robot.contract.n_joints
+    moving = np.random.default_rng(0).normal(size=(3, rows, joints))
+    return RobotLog(
+        joints=robot.contract.joints, metadata={} if metadata is None else metadata, episode=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        time_s=np.concatenate([np.arange(size) * robot.contract.control_dt_s for size in sizes]), command=np.zeros((rows, 3)),
+        joint_position_rad=moving[0], joint_velocity_rad_s=moving[1], action=moving[2],
+    )  # fmt: skip
+
+
+class TestSchedule:
+    """The simulator starts level, so that a robot that rises can be followed from the start of an episode only."""
+
+    def test_a_long_walk_counts_from_its_start_only(self, robot):
+        log = log_of(robot, (20.0, 6.0))
+        own = [0, round(20 * robot.contract.control_hz)]
+        assert [rows.start for rows in schedule_of(log, replace(robot, posture=HIND)).rows] == own
+        level = [rows.start for rows in schedule_of(log, robot).rows]
+        assert len(level) == 4
+        assert set(own) < set(level)
+
+    def test_what_was_cut_at_the_start_does_not_count(self, robot):
+        log = log_of(robot, (6.0, 6.0, 6.0))
+        usable = np.ones(len(log.time_s), dtype=bool)
+        usable[:5] = False
+        assert schedule_of(log, replace(robot, posture=HIND), usable).episode.tolist() == [1, 2]
+        assert schedule_of(log, robot, usable).episode.tolist() == [0, 1, 2]
+
+    def test_no_start_at_all_is_one_sentence(self, robot):
+        log = log_of(robot, (6.0, 6.0))
+        usable = log.time_s > 0.5
+        with pytest.raises(GapError, match=r"from its own start.*'hind legs'.*surefoot doctor"):
+            schedule_of(log, replace(robot, posture=HIND), usable)

@@ -1,7 +1,8 @@
 """From a log to what the simulator must repeat: pieces of unbroken time with their commands, and the robot's samples.
 
 A piece is a run of usable rows at the control rate, long ones cut into parts. Every piece starts the simulator anew, so the
-first `settle_s` of each is dropped on both sides: the simulator has to find into the gait, and so may the robot.
+first `settle_s` of each is dropped on both sides: the simulator has to find into the gait, and so may the robot. A robot that
+rises to a posture is compared from the starts of its episodes only, since the simulator starts level.
 
 Episodes that start from a stance are all in the same phase of the gait, so where a piece begins and ends cuts all of them
 alike, and a recording that starts late by a tenth of a second is cut elsewhere: that alone would be a gap. Ticks near both
@@ -78,6 +79,8 @@ def schedule_of(
     shortest = settle + max(round(SHORTEST_S * contract.control_hz), 2)
     whole = [rows for rows in _pieces(log, usable, dt_s) if rows.stop - rows.start >= shortest]
     found = [part for rows in whole for part in _parts(rows, round(LONGEST_S * contract.control_hz))]
+    if not robot.posture.level and not replay:
+        found = _from_the_start(found, log, robot)
     settling = [
         settle if any(rows.start == part.start for rows in whole) else max(settle, round(WALKING_SETTLE_S * contract.control_hz))
         for part in found
@@ -181,6 +184,17 @@ def _soft_edges(ticks: int, ramp: int, piece: int) -> np.ndarray:
 
 def _few(names: tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _from_the_start(found: list[slice], log: RobotLog, robot: Robot) -> list[slice]:
+    """The pieces that begin with their episode: the simulator starts level, and a robot that has risen already does not."""
+    kept = [rows for rows in found if rows.start == 0 or log.episode[rows.start - 1] != log.episode[rows.start]]
+    if found and not kept:
+        raise GapError(
+            f"no episode of the log can be used from its own start, where the robot rises to the posture {robot.posture.name!r}: the simulator starts level, and "
+            "cannot begin in the middle of a walk; see with `surefoot doctor` what was cut, or record each episode from before the robot rises"
+        )
+    return kept
 
 
 def _parts(rows: slice, longest: int) -> list[slice]:
