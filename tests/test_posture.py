@@ -1,11 +1,12 @@
 """Postures: the frame that is level in one, who has fallen out of it, and how a policy's file says that it means one."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from surefoot.errors import GapError, PolicyError
+from surefoot.errors import GapError, PolicyError, SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog
 from surefoot.policy import as_meant, write_mlp
@@ -85,8 +86,8 @@ class TestFalls:
 
 
 class TestInAPolicyFile:
-    def write(self, path, robot, metadata):
-        contract = replace(robot.contract, command_range=((-0.1, 0.1), (0.0, 0.0), (0.0, 0.0)))
+    def write(self, path, robot, metadata, forward=(-0.1, 0.1)):
+        contract = replace(robot.contract, command_range=(forward, (0.0, 0.0), (0.0, 0.0)))
         write_mlp(
             path, contract, [(np.zeros((contract.observation_size, contract.n_joints)), np.zeros(contract.n_joints))], metadata=metadata
         )
@@ -104,15 +105,36 @@ class TestInAPolicyFile:
         assert as_meant(robot, "zero") is robot
 
     @pytest.mark.parametrize(
-        "text",
+        ("field", "value"),
         [
-            "{", "[]", "null", '{"name": "x"}', HIND.to_json().replace("0.55", "NaN"), HIND.to_json().replace("0.55", "-1"),
-            replace(HIND, pose_rad=(1.0,)).to_json(), HIND.to_json().replace('"feet": []', '"feet": "FL"'),
+            ("pitch_rad", 3.2), ("pitch_rad", float("nan")), ("pitch_rad", "1"), ("pitch_rad", 10**400), ("height_m", -1), ("height_m", 1e6),
+            ("height_m", None), ("rise_s", -1.0), ("rise_s", 61.0), ("rise_s", 1e300), ("rise_s", True), ("rise_s", 0), ("pose_rad", [1.0]),
+            ("pose_rad", "1" * 12), ("pose_rad", [1e300] * 12), ("pose_rad", [[0.0]] * 12), ("pose_rad", {}), ("feet", "FL"), ("feet", ["hand"]),
+            ("feet", [["FL"]]), ("name", ""), ("name", "x" * 41), ("name", "a\nb"), ("name", "\x1b[2J"), ("name", 7),
         ],
     )  # fmt: skip
-    def test_nonsense_is_one_sentence(self, text):
-        with pytest.raises(PolicyError, match=r"posture inside walk.onnx .* export the policy again"):
-            read_posture(text, 12, "walk.onnx")
+    def test_what_no_robot_can_do_is_named(self, field, value):
+        text = json.dumps(json.loads(HIND.to_json()) | {field: value})
+        with pytest.raises(
+            PolicyError, match=rf"posture inside walk.onnx .*: {field} is .*; it must be .* export the policy again"
+        ) as said:
+            read_posture(text, "walk.onnx", 12, ("FL", "FR"), 0.3)
+        assert len(str(said.value)) < 400
+        assert str(said.value).isprintable()
+
+    @pytest.mark.parametrize("text", ["{", "[]", "null", '{"name": "x"}', "[" * 100_000, '{"pitch_rad": 1' + "0" * 5000 + "}"])
+    def test_what_is_no_posture_is_one_sentence(self, text):
+        with pytest.raises(PolicyError, match=r"posture inside walk.onnx .* is not a mapping with feet.* export the policy again"):
+            read_posture(text, "walk.onnx", 12, ("FL", "FR"), 0.3)
+
+    @pytest.mark.parametrize("forward", [(0.5, -0.5), (-11.0, 0.5), (0.0, 1e300)])
+    def test_commands_that_nobody_can_give_are_refused(self, robot, tmp_path, forward):
+        with pytest.raises(PolicyError, match=r"command_range \(forward m/s\) is .* export the policy again"):
+            self.write(tmp_path / "up.onnx", robot, {POSTURE_KEY: HIND.to_json()}, forward)
+
+    def test_a_robot_needs_time_to_rise(self):
+        with pytest.raises(SurefootError, match=r"pitch of 1.5708 rad and a rise_s of 0"):
+            replace(HIND, rise_s=0.0)
 
 
 def log_of(robot, episode_s, metadata=None):

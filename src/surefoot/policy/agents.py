@@ -15,6 +15,7 @@ from surefoot.robot import Robot, Sensors
 from surefoot.robot.posture import POSTURE_KEY, read_posture
 
 BUILT_IN = ("zero", "random", "trot")
+LARGEST_COMMAND = 10.0  # m/s or rad/s, of a policy that brings its own range
 
 
 class Agent(Protocol):
@@ -137,7 +138,13 @@ def as_meant(robot: Robot, name_or_path: str | Path) -> Robot:
 
 def meant_by(robot: Robot, policy: OnnxPolicy) -> Robot:
     """The robot as a loaded policy means to use it."""
-    posture = read_posture(policy.metadata.get(POSTURE_KEY), robot.contract.n_joints, policy.name)
+    posture = read_posture(policy.metadata.get(POSTURE_KEY), policy.name, robot.contract.n_joints, robot.feet, robot.base_height_m)
     if posture.level:
         return robot
+    for (low, high), what in zip(policy.contract.command_range, ("forward m/s", "left m/s", "turn rad/s"), strict=True):
+        if not -LARGEST_COMMAND <= low <= high <= LARGEST_COMMAND:
+            raise PolicyError(
+                f"the contract inside {policy.name}: command_range ({what}) is {low:g} to {high:g}; it must go from a lower to a higher number within "
+                f"±{LARGEST_COMMAND:g}; export the policy again"
+            )
     return replace(robot, posture=posture, contract=replace(robot.contract, command_range=policy.contract.command_range))

@@ -10,13 +10,16 @@ import dataclasses
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from surefoot.errors import PolicyError
+from surefoot.errors import PolicyError, SurefootError, shown
+from surefoot.files import is_number
 
 POSTURE_KEY = "surefoot.posture"  # of a policy file's metadata
+LONGEST_NAME = 40
+LONGEST_RISE_S = 60.0
+MOST_HEIGHTS = 10.0  # of the base, standing level: more than any leg or trunk is long
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,13 @@ class Posture:
     rise_s: float = 0.0  # the robot starts level and has this long to get there
     pose_rad: tuple[float, ...] = field(default=(), repr=False)  # of the joints, standing so, in policy order; empty: the default pose
     feet: tuple[str, ...] = ()  # that it stands on; empty: all
+
+    def __post_init__(self) -> None:
+        """Refuse a posture that a robot, which starts level, would have fallen out of at once."""
+        if self.pitch_rad != 0.0 and not self.rise_s > 0.0:
+            raise SurefootError(
+                f"the posture {self.name!r} has a pitch of {self.pitch_rad:g} rad and a rise_s of {self.rise_s:g}; a robot starts level and needs more than 0 s to rise"
+            )
 
     @property
     def level(self) -> bool:
@@ -68,29 +78,37 @@ class Posture:
 LEVEL = Posture()
 
 
-def read_posture(text: str | None, n_joints: int, source: str) -> Posture:
-    """What `to_json` wrote, and level where nothing is said; `source` names the file in errors."""
+def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, ...], base_height_m: float) -> Posture:
+    """What `to_json` wrote, and level where nothing is said; `source` names the file in errors, the rest is the robot's.
+
+    A file comes from anywhere: what it says is held against what a robot can do before anything waits for it.
+    """
     if text is None:
         return LEVEL
+    what = f"the posture inside {source} ({POSTURE_KEY})"
     try:
         content = json.loads(text)
-        numbers = {key: float(content[key]) for key in ("pitch_rad", "height_m", "rise_s")}
-        pose = tuple(float(angle) for angle in content["pose_rad"])
-        found = Posture(name=str(content["name"]), pose_rad=pose, feet=tuple(_names(content["feet"])), **numbers)
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
-        found = None
-    values = () if found is None else (found.pitch_rad, found.height_m, found.rise_s, *found.pose_rad)
-    if (
-        found is None
-        or not all(map(math.isfinite, values))
-        or len(found.pose_rad) not in (0, n_joints)
-        or min(found.height_m, found.rise_s) < 0
-    ):
-        raise PolicyError(f"the posture inside {source} ({POSTURE_KEY}) cannot be read; export the policy again")
-    return found
+    except (ValueError, RecursionError):
+        content = None
+    names = {one.name for one in dataclasses.fields(Posture)}
+    if not isinstance(content, dict) or set(content) != names:
+        raise PolicyError(f"{what} is not a mapping with {', '.join(sorted(names))}; export the policy again")
 
+    def refuse(name: str, allowed: str) -> PolicyError:
+        return PolicyError(f"{what}: {name} is {shown(content[name])}; it must be {allowed}; export the policy again")
 
-def _names(value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise TypeError
-    return value
+    name, pose, stands_on = content["name"], content["pose_rad"], content["feet"]
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise refuse("name", f"a printable name of at most {LONGEST_NAME} characters")
+    highest = MOST_HEIGHTS * base_height_m
+    for key, low, high in (("pitch_rad", -math.pi, math.pi), ("height_m", 0.0, highest), ("rise_s", 0.0, LONGEST_RISE_S)):
+        if not is_number(content[key]) or not low <= content[key] <= high:
+            raise refuse(key, f"a number from {low:.4g} to {high:.4g}")
+    if not isinstance(pose, list) or len(pose) not in (0, n_joints) or not all(is_number(a) and abs(a) <= 2 * math.pi for a in pose):
+        raise refuse("pose_rad", f"an empty list or one of {n_joints} angles from -2π to 2π")
+    if not isinstance(stands_on, list) or not all(isinstance(foot, str) and foot in feet for foot in stands_on):
+        raise refuse("feet", f"a list of the robot's own ({', '.join(feet)})")
+    numbers = {key: float(content[key]) for key in ("pitch_rad", "height_m", "rise_s")}
+    if numbers["pitch_rad"] and not numbers["rise_s"]:
+        raise refuse("rise_s", "more than 0 where the base is pitched")
+    return Posture(name=name, pose_rad=tuple(float(angle) for angle in pose), feet=tuple(stands_on), **numbers)
