@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from surefoot.cli.rehearsal import Planned, _commands
 from surefoot.learn import rewards
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.head_start import head_start
@@ -348,6 +349,22 @@ class TestCommands:
         assert np.abs(log.command).max() <= 0.5
         assert log.metadata["posture"] == "hind legs"
         assert log.metadata["fallen_episodes"] == 4  # two iterations teach nobody to stand
+
+    def test_an_episode_that_ends_before_it_has_risen_is_refused(self, surefoot, trained, here):
+        for command in (("record", "--twin", "go2-worn", "--rollouts", 4), ("fit", "--rehearse", "--rollouts", 6)):
+            code, _, err = surefoot(*command, "--policy", trained, "--seconds", 3, "--out", "short")
+            assert code == 2
+            assert "3 s to rise to the posture 'hind legs'" in err
+            assert "episodes of 7 s" in err
+            assert not (here / "short").exists()
+
+    def test_a_rehearsal_lets_it_rise_too(self, go2, task):
+        planned = Planned(4, 5.0, None, 0.5, 1, False)
+        meant, ticks = replace(go2, posture=task.posture), round(task.posture.rise_s * go2.contract.control_hz)
+        upright, level = (_commands(robot, planned, seed=0) for robot in (meant, go2))
+        assert not upright.command[:, :ticks].any()
+        np.testing.assert_array_equal(upright.command[:, ticks:], level.command[:, ticks:])
+        assert level.command[:, :ticks].any()
 
     def test_a_robot_that_cannot_is_refused_on_the_command_line(self, surefoot, here):
         robot = __file__.replace("test_biped.py", "robots/hexapod")

@@ -35,7 +35,7 @@ def record_log(
         out: the Parquet file to write
         policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot
         rollouts: number of episodes
-        seconds: length of each episode, s
+        seconds: length of each episode, s; with the time that the robot takes to rise, for a policy of another posture than level
         hold_s: how long each random command is held, s
         seed: of commands, starts and noise
         threads: of the simulator; 0 takes all cores

@@ -1,7 +1,7 @@
 """`surefoot fit --rehearse`."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ from surefoot.fit.family import FitSettings
 from surefoot.fit.journal import Journal
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, noise_of, rehearse, relative_errors
 from surefoot.gap import schedule_of
-from surefoot.gap.schedule import LEAST_S, finite_rows
+from surefoot.gap.schedule import LEAST_S, Schedule, finite_rows
 from surefoot.logs import read_log
+from surefoot.logs.recorder import USUAL_WALK_S
+from surefoot.policy.agents import as_meant
 from surefoot.report.fit_page import fit_page
 from surefoot.robot import Robot
 
@@ -54,6 +56,7 @@ def run_rehearsal(
         assert log is not None
         assert content is not None
         policy = named_policy(content, robot, log)
+    robot = robot if policy == REPLAY else as_meant(robot, policy)
     driver = make_driver(policy, robot, settings.seed)
     known: dict[str, Any] = {
         "robot": robot.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()}, "settle_s": planned.settle_s,
@@ -61,7 +64,7 @@ def run_rehearsal(
     }  # fmt: skip
     with Screen(console) as screen:
         if content is None:
-            schedule = commands_to_rehearse(robot, planned.rollouts, planned.seconds, settings.seed, planned.settle_s)
+            schedule = _commands(robot, planned, settings.seed)
             noise = USUAL_NOISE
         else:
             schedule, noise = schedule_of(content, robot, finite_rows(content), planned.settle_s, replay=policy == REPLAY), {}
@@ -87,6 +90,22 @@ def run_rehearsal(
     for line in _words(found, noise):
         say(console, line)
     say(console, f"wrote {out / FIGURES}, {out / PAGE}")
+
+
+def _commands(robot: Robot, planned: Planned, seed: int) -> Schedule:
+    """Random commands, and none while the robot rises to its posture, as `surefoot record` would give them."""
+    schedule = commands_to_rehearse(robot, planned.rollouts, planned.seconds, seed, planned.settle_s)
+    if robot.posture.level:
+        return schedule
+    rise_s = robot.posture.rise_s
+    if planned.seconds <= rise_s:
+        raise FitError(
+            f"--seconds is {planned.seconds:g} and the robot takes up to {rise_s:g} s to rise to the posture {robot.posture.name!r}, under no commands; "
+            f"rehearse episodes of {rise_s + USUAL_WALK_S:g} s"
+        )
+    command = schedule.command.copy()
+    command[:, : round(rise_s * robot.contract.control_hz)] = 0.0
+    return replace(schedule, command=command)
 
 
 def _refuse(log: Path | None, policy: str | None, settings: FitSettings, planned: Planned) -> None:

@@ -21,6 +21,7 @@ TRUTH = ("base_position_m", "quaternion", "base_velocity")
 STANDING_SHARE = 0.1  # of the commands are zero: a robot that never stands says little about standing
 START_SPREAD_RAD = 0.05  # joints start off the default pose by up to this much
 BYTES_PER_NUMBER = 20  # double precision while it is recorded and gathered, single precision while it is written
+USUAL_WALK_S = 4.0  # of an episode, after the robot has risen
 AFTER_FALL_S = 0.5  # an operator stops a fallen robot about this much later
 
 
@@ -68,6 +69,11 @@ def record(
     twin = replace(twin, robot=as_meant(twin.robot, policy))
     contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
+    if not posture.level and seconds <= posture.rise_s:
+        raise LogError(
+            f"an episode of {seconds:g} s ends before the robot is told to walk: it has {posture.rise_s:g} s to rise to the posture {posture.name!r}; "
+            f"record episodes of {posture.rise_s + USUAL_WALK_S:g} s"
+        )
     worlds = twin.worlds(rollouts, seed=seed, threads=threads)
     rng = np.random.default_rng([seed, 2])
     late = np.round(rng.uniform(*twin.time_shift_s, rollouts) * contract.control_hz).astype(int)
