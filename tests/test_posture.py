@@ -9,6 +9,7 @@ import pytest
 from surefoot.errors import GapError, PolicyError, SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog
+from surefoot.logs.doctor import diagnose
 from surefoot.policy import as_meant, write_mlp
 from surefoot.robot import LEVEL, Posture
 from surefoot.robot.posture import POSTURE_KEY, read_posture
@@ -99,6 +100,7 @@ class TestInAPolicyFile:
         assert meant.posture == said
         assert meant.contract.command_range[0] == (-0.1, 0.1)
         assert meant.hash == robot.hash
+        assert meant.contract_hash == robot.contract_hash == robot.contract.hash != meant.contract.hash
 
     def test_a_file_that_says_nothing_means_the_robot_as_it_is(self, robot, tmp_path):
         assert self.write(tmp_path / "plain.onnx", robot, {}) is robot
@@ -172,3 +174,29 @@ class TestSchedule:
         usable = log.time_s > 0.5
         with pytest.raises(GapError, match=r"from its own start.*'hind legs'.*surefoot doctor"):
             schedule_of(log, replace(robot, posture=HIND), usable)
+
+    def test_a_log_of_another_posture_asks_for_its_policy(self, robot):
+        log = log_of(robot, (6.0, 6.0), {"posture": "hind legs"})
+        with pytest.raises(GapError, match=r"in the posture 'hind legs', and not 'level'; give its policy with --policy"):
+            schedule_of(log, robot)
+        assert schedule_of(log, replace(robot, posture=HIND)).n == 2
+
+
+class TestDoctor:
+    def codes(self, robot, metadata):
+        return [finding.code for finding in diagnose(log_of(robot, (6.0, 6.0), metadata), robot).findings]
+
+    def test_a_log_of_another_posture_asks_for_its_policy(self, robot):
+        metadata = {"posture": "hind legs"}
+        finding = diagnose(log_of(robot, (6.0, 6.0), metadata), robot).findings[0]
+        assert (finding.code, finding.severity) == ("posture", "error")
+        assert finding.title == "the log is of a robot in the posture 'hind legs'; give its policy with --policy"
+        assert "posture" not in self.codes(replace(robot, posture=HIND), metadata)
+        assert "posture" not in self.codes(robot, {})
+
+    def test_an_upright_robot_has_a_contract_too(self, robot):
+        """The commands are its policy's own; the rest is still robot.yaml's."""
+        narrowed = replace(robot.contract, command_range=((-0.1, 0.1), (0.0, 0.0), (0.0, 0.0)))
+        meant = replace(robot, posture=HIND, contract=narrowed, own_contract_hash=robot.contract.hash)
+        assert "other-contract" not in self.codes(meant, {"contract_hash": robot.contract.hash})
+        assert "other-contract" in self.codes(meant, {"contract_hash": "0" * 64})

@@ -68,7 +68,7 @@ def provenance(command: str, path: Path, log: RobotLog, robot: Robot, driver: Dr
     return {
         "command": command,
         "log": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "metadata": log.metadata},
-        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract.hash},
+        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
         "policy": {"name": driver.label, "hash": driver.hash}, "physics_hz": robot.physics_hz,
         "versions": VERSIONS,
     }  # fmt: skip

@@ -132,7 +132,7 @@ def _provenance(command: str, robot: Robot, old: Driver, new: Driver, adaptation
     path = adaptation / ADAPTATION if adaptation.is_dir() else adaptation
     return {
         "command": command,
-        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract.hash},
+        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
         "before": {"name": old.label, "hash": old.hash}, "after": {"name": new.label, "hash": new.hash},
         "adaptation": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()},
         "twin": None if twin is None else {"name": twin.name, "hash": twin.hash}, "physics_hz": robot.physics_hz,

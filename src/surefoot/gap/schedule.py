@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from surefoot.errors import GapError
+from surefoot.errors import GapError, shown
 from surefoot.gap.channels import BASE, Channel, Kind, columns
 from surefoot.logs import RobotLog
 from surefoot.logs.robot_log import REQUIRED
@@ -74,6 +74,9 @@ def schedule_of(
     if not 0 <= settle_s <= LONGEST_SETTLE_S:
         raise GapError(f"settle_s is {settle_s:g}; it must be a time from 0 to {LONGEST_SETTLE_S:g} s")
     _refuse(log, contract, usable, replay)
+    said = log.metadata.get("posture")
+    if isinstance(said, str) and said != robot.posture.name and not replay:
+        raise GapError(f"the log is of a robot in the posture {shown(said)}, and not {robot.posture.name!r}; give its policy with --policy")
     dt_s = contract.control_dt_s
     settle = round(settle_s * contract.control_hz)
     shortest = settle + max(round(SHORTEST_S * contract.control_hz), 2)

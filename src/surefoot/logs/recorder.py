@@ -65,7 +65,6 @@ def record(
     """
     if speed_m_s is not None and not (np.isfinite(speed_m_s).all() and 0 <= speed_m_s[0] <= speed_m_s[1]):
         raise LogError(f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first")
-    own_contract = twin.robot.contract
     twin = replace(twin, robot=as_meant(twin.robot, policy))
     contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
@@ -111,7 +110,7 @@ def record(
         for name in channels:
             parts[name].append(getattr(run, name)[i, rows])
     metadata = {
-        "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": own_contract.hash, "control_hz": contract.control_hz,
+        "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": twin.robot.contract_hash, "control_hz": contract.control_hz,
         "policy": agent.label, "policy_hash": agent.hash, "fallen_episodes": fallen,
         **({} if posture.level else {"posture": posture.name}),
         "source": {

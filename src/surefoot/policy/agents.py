@@ -147,4 +147,5 @@ def meant_by(robot: Robot, policy: OnnxPolicy) -> Robot:
                 f"the contract inside {policy.name}: command_range ({what}) is {low:g} to {high:g}; it must go from a lower to a higher number within "
                 f"±{LARGEST_COMMAND:g}; export the policy again"
             )
-    return replace(robot, posture=posture, contract=replace(robot.contract, command_range=policy.contract.command_range))
+    narrowed = replace(robot.contract, command_range=policy.contract.command_range)
+    return replace(robot, posture=posture, contract=narrowed, own_contract_hash=robot.contract_hash)

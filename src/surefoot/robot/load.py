@@ -65,11 +65,17 @@ class Robot:
     static_geoms: int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
     hash: str  # of the contract, the other fields and the bytes of the model
     posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
+    own_contract_hash: str | None = None  # of the contract in robot.yaml, where a policy has narrowed its commands
 
     @property
     def name(self) -> str:
         """The robot's name."""
         return self.contract.robot
+
+    @property
+    def contract_hash(self) -> str:
+        """Hash of the contract as robot.yaml gives it, whatever commands a policy means."""
+        return self.own_contract_hash or self.contract.hash
 
     def substeps(self, physics_hz: float | None = None) -> int:
         """Physics steps in one control period."""

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from surefoot.errors import LogError, nearest
+from surefoot.errors import LogError, nearest, shown
 from surefoot.logs.doctor import coverage as commands
 from surefoot.logs.doctor.action_size import check_size
 from surefoot.logs.doctor.channels import Ailing, check_channels, check_numbers
@@ -52,6 +52,7 @@ def diagnose(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, need
     sound &= ~ailing.frozen
     order, found = _joint_order(log, robot)
     findings += found + _provenance(log, robot)
+    findings = _posture(log, robot) + findings  # first, since much of the rest follows from it
     left_out = (("not a number", ~numbers), ("repeated or missing time", ~clock.sound), ("frozen channel", ailing.frozen))
     cuts = [(span, why) for why, mask in left_out for span in spans(mask, log)]
     delay = None
@@ -167,13 +168,26 @@ def _joint_order(log: RobotLog, robot: Robot) -> tuple[list[int] | None, list[Fi
 def _provenance(log: RobotLog, robot: Robot) -> list[Finding]:
     """Whether the log was recorded under this contract."""
     said = log.metadata.get("contract_hash")
-    narrowed = not robot.posture.level  # the commands of a posture are its policy's own, and count in the hash
-    if not isinstance(said, str) or said == robot.contract.hash or narrowed:
+    if not isinstance(said, str) or said == robot.contract_hash:
         return []
     return [
         Finding(
             "other-contract", "warning", f"the log was recorded under another contract than this {robot.name}'s",
-            f"the log says {log.metadata.get('robot', 'a robot')} with the contract {said[:12]}, robot.yaml gives {robot.contract.hash[:12]}",
+            f"the log says {log.metadata.get('robot', 'a robot')} with the contract {said[:12]}, robot.yaml gives {robot.contract_hash[:12]}",
             "gains, scales, pose or rates changed since: the same action means another motion", "give the robot.yaml that the log was recorded with",
+        )
+    ]  # fmt: skip
+
+
+def _posture(log: RobotLog, robot: Robot) -> list[Finding]:
+    """Whether the robot held itself as it is meant to be looked at."""
+    said = log.metadata.get("posture")
+    if not isinstance(said, str) or said == robot.posture.name:
+        return []
+    return [
+        Finding(
+            "posture", "error", f"the log is of a robot in the posture {shown(said)}; give its policy with --policy",
+            f"it is looked at as {robot.posture.name!r}", "what is up, ahead and fallen is another direction in another posture",
+            "give the policy that the robot ran with --policy: its file says how it stands",
         )
     ]  # fmt: skip
