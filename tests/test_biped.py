@@ -110,6 +110,16 @@ class TestPose:
         with pytest.raises(TaskError, match=r"R[LR]_calf_joint would need .* N·m of 6 at rest.*my_task.py"):
             biped(weak)
 
+    def test_a_pose_beyond_the_actions_is_refused(self, go2):
+        short = replace(go2, contract=replace(go2.contract, action_clip=2.0))
+        with pytest.raises(TaskError, match=r"R[LR]_thigh_joint would need an action of .*, and action_clip is 2; raise"):
+            biped(short)
+
+    def test_a_robot_without_such_commands_is_refused(self, go2):
+        sideways = replace(go2, contract=replace(go2.contract, command_range=((-1.0, 1.0), (0.1, 0.3), (-1.0, 1.0))))
+        with pytest.raises(TaskError, match=r"go2 has vy_m_s from 0.1 to 0.3, and none of it is in the 0 to 0 .*; widen it"):
+            biped(sideways)
+
     def test_robots_that_cannot_are_told_so_in_a_sentence(self, go2):
         hexapod, two_legs = (load_robot(__file__.replace("test_biped.py", f"robots/{name}")) for name in ("hexapod", "biped"))
         assert [leg.feet[0] for leg in hind_legs(hexapod)] == ["L3.tip", "R3.tip"]
@@ -165,6 +175,9 @@ class TestRewards:
     def test_hands_are_to_be_off_the_floor(self):
         assert rewards.hands_off(motion()) == 1
         assert rewards.hands_off(motion(foot_contact=np.array([[True, False, True, True]]))) == 0.5
+
+    def test_a_posture_on_all_feet_has_no_hands(self):
+        assert rewards.hands_off(motion(2, standing_foot=np.ones(4, bool))).tolist() == [1, 1]
 
     @pytest.mark.parametrize(("feet", "one", "none"), [((1, 0), 1, 0), ((1, 1), 0, 0), ((0, 0), 0, 1)])
     def test_one_foot_at_a_time(self, feet, one, none):
@@ -236,6 +249,15 @@ class TestFalls:
         assert done.tolist() == [0, 1, 1, 1]
         assert (reward[1:] < reward[0] - 1).all()
         assert not extras["time_outs"].any()
+
+    @pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
+    def test_a_robot_on_its_way_up_has_not_tipped_over(self, go2, task, pitch):
+        """Level is where it comes from, with the nose up as with the nose down; as far on the other side it lies on its back."""
+        env = self.env(go2, replace(task, posture=replace(task.posture, pitch_rad=pitch)), 2)
+        env._falls.reset(np.arange(2))
+        for row, at in ((0, 0.0), (1, 1.5 * pitch)):
+            put(env.worlds, replace(task.posture, pitch_rad=at), np.array([row]), height_m=0.5)
+        assert env._fallen(env._motion(env._last_action)).tolist() == [False, True]
 
     def test_who_does_not_rise_starts_anew_without_a_fall(self, go2, task):
         env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 0.0)), 4)

@@ -22,7 +22,7 @@ from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
 ON_ITS_SIDE = 0.7  # gravity along the left axis, for a robot that has to rise
-OVER_BACKWARD = -0.5  # gravity ahead, likewise: beyond its posture by 30°
+BEYOND = 0.5  # gravity along the forward axis, away from where it rose from, likewise: beyond its posture by 30°
 
 
 @dataclass
@@ -151,7 +151,8 @@ class WalkEnv:
         if self.task.posture.level:
             return (motion.gravity[:, 2] > self.task.fallen_gravity_z) | low
         down = self._falls.look(self.worlds.base_quaternion, motion.height_m) & self._falls.risen
-        return down | low | (np.abs(motion.gravity[:, 1]) > ON_ITS_SIDE) | (motion.gravity[:, 0] < OVER_BACKWARD)
+        over = -np.sign(self.task.posture.pitch_rad) * motion.gravity[:, 0]  # a nose that rises tips over backward, one that dips forward
+        return down | low | (np.abs(motion.gravity[:, 1]) > ON_ITS_SIDE) | (over > BEYOND)
 
     def _motion(self, before_last: np.ndarray) -> Motion:
         worlds, posture = self.worlds, self.task.posture

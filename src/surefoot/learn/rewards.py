@@ -181,7 +181,9 @@ def stand_up(m: Motion) -> np.ndarray:
 
 
 def hands_off(m: Motion) -> np.ndarray:
-    """Share of the feet that the posture does not stand on which are off the floor."""
+    """Share of the feet that the posture does not stand on which are off the floor; 1 where it stands on all of them."""
+    if m.standing_foot.all():
+        return np.ones(len(m.foot_contact))
     return (~m.foot_contact[:, ~m.standing_foot]).mean(axis=1)
 
 

@@ -17,6 +17,8 @@ from surefoot.learn.starts import Shares
 from surefoot.learn.upright import stand_on_hind_legs
 from surefoot.robot import LEVEL, Posture, Robot
 
+CommandRange = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]  # vx m/s, vy m/s, wz rad/s
+
 
 @dataclass(frozen=True)
 class Reward:
@@ -37,7 +39,7 @@ class Task:
 
     name: str
     rewards: tuple[Reward, ...]
-    command_range: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+    command_range: CommandRange
     randomization: Randomization = field(default_factory=lambda: load_randomization("mild"))
     episode_s: float = 20.0
     command_hold_s: tuple[float, float] = (2.0, 6.0)
@@ -100,7 +102,7 @@ def biped(robot: Robot) -> Task:
     return Task(
         name="biped",
         posture=stand_on_hind_legs(robot).posture,
-        command_range=tuple(_within(wanted, there) for wanted, there in zip(BIPED_RANGE, robot.contract.command_range, strict=True)),  # type: ignore[arg-type]
+        command_range=_within(BIPED_RANGE, robot),
         randomization=replace(mild, push_m_s=min(mild.push_m_s, BIPED_PUSH_M_S)),
         standing_share=0.2,
         teacher="hold",
@@ -125,12 +127,26 @@ def biped(robot: Robot) -> Task:
     )
 
 
-BIPED_RANGE = ((-0.5, 0.5), (0.0, 0.0), (-0.5, 0.5))  # m/s, m/s, rad/s: a leg that points down has no joint that moves its foot sideways
+BIPED_RANGE: CommandRange = (
+    (-0.5, 0.5),
+    (0.0, 0.0),
+    (-0.5, 0.5),
+)  # m/s, m/s, rad/s: a leg that points down has no joint that moves its foot sideways
 BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before it can step at all
 
 
-def _within(wanted: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
-    return max(wanted[0], there[0]), min(wanted[1], there[1])
+def _within(wanted: CommandRange, robot: Robot) -> CommandRange:
+    """What is wanted of the robot's own commands; refuses a robot that has none of them."""
+    found = []
+    for name, (low, high), (least, most) in zip(("vx_m_s", "vy_m_s", "wz_rad_s"), wanted, robot.contract.command_range, strict=True):
+        if max(low, least) > min(high, most):
+            raise TaskError(
+                f"command_range of {robot.name} has {name} from {least:g} to {most:g}, and none of it is in the {low:g} to {high:g} of a robot on its hind legs; "
+                f"widen it in {robot.path}"
+            )
+        found.append((max(low, least), min(high, most)))
+    vx, vy, wz = found
+    return vx, vy, wz
 
 
 SHIPPED: dict[str, Callable[[Robot], Task]] = {"walk": walk, "biped": biped}

@@ -91,7 +91,21 @@ def stand_on_hind_legs(robot: Robot) -> Stand:
             f"{robot.name} cannot hold itself on {left.feet[0]} and {right.feet[0]}: {robot.contract.joints[worst]} would need {abs(found.torque_nm[worst]):.3g} N·m of "
             f"{robot.contract.torque_limit_nm[worst]:g} at rest, and at most {MOST_TORQUE:.0%} leave room for walking; {way_out}"
         )
+    _refuse_out_of_reach(found, robot, way_out)
     return found
+
+
+def _refuse_out_of_reach(stand: Stand, robot: Robot, way_out: str) -> None:
+    """Actions are clipped: a target that they cannot name is a pose that no policy can hold."""
+    contract = robot.contract
+    target = np.array(stand.posture.pose_rad) + stand.sag_rad(robot)
+    action = np.abs((target - np.array(contract.pose_rad)) / np.array(contract.action_scale_rad))
+    worst = int(action.argmax())
+    if action[worst] > contract.action_clip:
+        raise TaskError(
+            f"{robot.name} cannot be told to stand on {' and '.join(stand.posture.feet)}: {contract.joints[worst]} would need an action of {action[worst]:.3g}, and "
+            f"action_clip is {contract.action_clip:g}; raise action_clip or action_scale_rad in {robot.path}, or {way_out}"
+        )
 
 
 class _Scale:
