@@ -10,7 +10,7 @@ from surefoot.errors import GapError, PolicyError, SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog
 from surefoot.logs.doctor import diagnose
-from surefoot.policy import as_meant, write_mlp
+from surefoot.policy import OnnxPolicy, as_meant, attach, write_mlp
 from surefoot.robot import LEVEL, Posture
 from surefoot.robot.posture import POSTURE_KEY, read_posture
 from surefoot.sim.falls import Falls
@@ -101,6 +101,12 @@ class TestInAPolicyFile:
         assert meant.contract.command_range[0] == (-0.1, 0.1)
         assert meant.hash == robot.hash
         assert meant.contract_hash == robot.contract_hash == robot.contract.hash != meant.contract.hash
+
+    def test_attaching_the_contract_again_keeps_its_commands(self, robot, tmp_path):
+        for name, metadata, kept in (("up", {POSTURE_KEY: HIND.to_json()}, (-0.1, 0.1)), ("plain", {}, robot.contract.command_range[0])):
+            self.write(tmp_path / f"{name}.onnx", robot, metadata)
+            attach(tmp_path / f"{name}.onnx", robot, tmp_path / "again.onnx")
+            assert OnnxPolicy.load(tmp_path / "again.onnx").contract.command_range[0] == kept
 
     def test_a_file_that_says_nothing_means_the_robot_as_it_is(self, robot, tmp_path):
         assert self.write(tmp_path / "plain.onnx", robot, {}) is robot

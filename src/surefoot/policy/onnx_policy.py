@@ -5,6 +5,7 @@ A file that loads has been checked: one float32 input (batch, observation_size),
 while idle, so that they neither fight with the simulator's threads nor depend on the number of cores.
 """
 
+import dataclasses
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import onnxruntime
 from surefoot.errors import PolicyError
 from surefoot.files import write_whole
 from surefoot.robot import Contract, Robot
+from surefoot.robot.posture import POSTURE_KEY
 
 CONTRACT_KEY = "surefoot.contract"
 LARGEST_BYTES = 2**31 - 1  # no protobuf message, and so no ONNX file, can be larger
@@ -85,29 +87,31 @@ class OnnxPolicy:
 def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = False) -> None:
     """Write a copy of an ONNX file with the robot's contract inside; other metadata stays, external data moves in.
 
-    A file that already carries the contract of another robot is refused unless `replace` is set.
+    So does the range of commands of a policy that means a posture, since it is the policy's own and narrower than the robot's. A file that already carries the contract of another robot is refused unless `replace` is set.
     """
     source, out = Path(source), Path(out)
     model, content = _read(source)
     session = _session(content, source, threads=1)
     _check_shapes(session, robot.contract, source)
     metadata = {entry.key: entry.value for entry in model.metadata_props}
-    differences = _differences(metadata.get(CONTRACT_KEY), robot.contract, source)
+    carried = _carried(metadata.get(CONTRACT_KEY), source)
+    differences = [] if carried is None else carried.differences(robot.contract)
     if differences and not replace:
         raise PolicyError(
             f"{source} already carries a contract that differs from the robot's: {'; '.join(differences)}; add --replace where the file is wrong and the robot right"
         )
-    write_model(model, metadata | {CONTRACT_KEY: robot.contract.to_json()}, out)
+    contract = robot.contract
+    if carried is not None and POSTURE_KEY in metadata:
+        contract = dataclasses.replace(contract, command_range=carried.command_range)
+    write_model(model, metadata | {CONTRACT_KEY: contract.to_json()}, out)
 
 
-def _differences(text: str | None, contract: Contract, path: Path) -> list[str]:
-    """How the contract that a file carries differs from another; one that cannot be read has nothing to keep."""
-    if text is None:
-        return []
+def _carried(text: str | None, path: Path) -> Contract | None:
+    """The contract that a file carries; one that cannot be read has nothing to keep."""
     try:
-        return Contract.from_json(text, str(path)).differences(contract)
+        return None if text is None else Contract.from_json(text, str(path))
     except PolicyError:
-        return []
+        return None
 
 
 def write_model(model: onnx.ModelProto, metadata: dict[str, str], path: Path) -> None:
