@@ -90,7 +90,7 @@ def loop(
     )  # fmt: skip
     inputs: dict[str, Any] = {
         "logs": [{"file": path.name, "sha256": files[str(path)]} for path in logs],
-        "robot": {"name": described.name, "hash": described.hash, "contract_hash": described.contract.hash},
+        "robot": {"name": described.name, "hash": described.hash, "contract_hash": described.contract_hash},
         "policy": {"name": agent.label, "sha256": agent.hash},
         "twin": None if hidden is None else {"name": hidden.name, "hash": hidden.hash},
         "recording": None if logs else {"rollouts": plan.rollouts, "seconds": plan.seconds}, "seed": seed,
