@@ -244,13 +244,15 @@ class TestKilled:
         whole, killed = tmp_path / "whole", tmp_path / "killed"
         duration = self.finish(whole)
         complete = self.answers(whole)
-        chance, interrupted, seen = random.Random(2646), 0, []  # moments that are apart enough to interrupt on slow and fast machines alike
-        for moment in sorted(chance.uniform(0.5, duration) for _ in range(self.KILLS)):  # short lives first: else one gets through early on
-            process = self.start(killed)
-            try:
-                process.wait(moment)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        assert complete > self.KILLS
+        chance, interrupted, seen = random.Random(2646), 0, [0]
+        moments = sorted(chance.uniform(0.5, duration) for _ in range(self.KILLS))  # short lives first: else one gets through early on
+        for turn, moment in enumerate(moments):
+            process, ends = self.start(killed), time.monotonic() + moment
+            # Every other kill waits for an answer that is new, and none for a second one: whatever the machine, some come in the middle.
+            while process.poll() is None and self.answers(killed) <= seen[-1] and (turn % 2 or time.monotonic() < ends):
+                time.sleep(0.005)
+            process.kill()
             process.communicate()
             seen.append(self.answers(killed))
             interrupted += process.returncode == -signal.SIGKILL and seen[-1] < complete

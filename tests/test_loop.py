@@ -231,7 +231,7 @@ class TestResume:
         assert stage.called == ALL[4:]
 
     def test_fewer_minutes_keep_what_was_trained_and_say_so(self, stage, loop, here):
-        assert "minutes before" not in loop()[1]
+        assert "minutes before" not in loop("--twin", "go2-identified", "--minutes", 6)[1]
         stage.called.clear()
         for called in (["finetune"], []):  # nothing that follows, since the policy is the same; and the next time nothing at all
             code, out, _ = loop("--twin", "go2-identified", "--minutes", 2)
