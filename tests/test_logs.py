@@ -17,7 +17,7 @@ from surefoot import files
 from surefoot.errors import LogError, SurefootError, WorldsError
 from surefoot.logs import RobotLog, random_commands, read_log, record, robot_log, write_log
 from surefoot.sim import Twin, load_twin
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z
+from surefoot.sim.falls import FALLEN_GRAVITY_Z
 
 ARRAYS = ("episode", "time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
 

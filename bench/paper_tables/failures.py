@@ -15,7 +15,7 @@ from surefoot.logs.doctor import diagnose
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z
+from surefoot.sim.falls import FALLEN_GRAVITY_Z
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 

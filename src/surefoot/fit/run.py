@@ -6,7 +6,7 @@ Everything that takes long goes through the journal, so that the same call conti
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from surefoot.adapt import Adaptation, Curved, Fitted, Flag, Knob, Knot, Static,
 from surefoot.adapt.curves import groups_of, limit_of
 from surefoot.errors import FitError
 from surefoot.fit.advice import flag_of
-from surefoot.fit.cma import CmaSearch
 from surefoot.fit.distill import distill
 from surefoot.fit.family import WORDS, FitSettings, make_family
 from surefoot.fit.intervals import Uncertainty
@@ -22,6 +21,7 @@ from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Answer, Problem
 from surefoot.fit.quantile import Ask, QuantileSearch
 from surefoot.fit.result import FitResult, Point, Step, Traces
+from surefoot.fit.search import Search, make_search
 from surefoot.gap import measure
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.measure import Measured, robot_side
@@ -57,32 +57,6 @@ class Progress:
     wall_s: float = 0.0
     remaining_s: float = float("nan")
     moved: tuple[tuple[str, float, float, str], ...] = ()  # knob, start, value, unit; what moved most first
-
-
-class Search(Protocol):
-    """What a search must be able to do."""
-
-    iteration: int
-    path: list[np.ndarray]
-    costs: list[float]
-
-    @property
-    def at(self) -> np.ndarray:
-        """The present estimate, in turns."""
-        ...
-
-    @property
-    def done(self) -> str | None:
-        """Why it ended; None while it goes on."""
-        ...
-
-    def ask(self) -> Ask:
-        """What to evaluate next."""
-        ...
-
-    def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None) -> None:
-        """Take in what was asked for."""
-        ...
 
 
 def split(schedule: Schedule, share: float, seed: int) -> tuple[Schedule, Schedule | None]:
@@ -185,13 +159,7 @@ class Fit:
     def _search(self) -> tuple[Search, str]:
         """The finished search, and why it ended."""
         low, high = self.family.bounds
-        settings = self.settings
-        separable = settings.cma.separable or settings.search == "sep-cma"
-        search: Search = (
-            QuantileSearch(low, high, self._kinds(), settings.seed, settings.quantile, self._begin())
-            if settings.search == "quantile"
-            else CmaSearch(low, high, settings.seed, replace(settings.cma, separable=separable), self._begin())
-        )
+        search = make_search(self.settings, low, high, self._kinds(), self._begin())
         while (stopped := search.done or self._spent()) is None:
             before = search.iteration
             self._advance(search)

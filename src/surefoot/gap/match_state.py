@@ -23,7 +23,7 @@ from surefoot.gap.simulate import MOST_WORLDS, Change, Simulator
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent, PolicyAgent
 from surefoot.robot import Robot
-from surefoot.sim.rollout import FALLEN_GRAVITY_Z
+from surefoot.sim.falls import FALLEN_GRAVITY_Z
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 

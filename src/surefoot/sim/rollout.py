@@ -7,10 +7,8 @@ import numpy as np
 
 from surefoot.errors import WorldsError
 from surefoot.policy.agents import Agent
-from surefoot.sim.falls import FALLEN_GRAVITY_Z, Falls
+from surefoot.sim.falls import Falls
 from surefoot.sim.worlds import Worlds
-
-__all__ = ["FALLEN_GRAVITY_Z", "Rollout", "rollout"]
 
 
 @dataclass(frozen=True)
