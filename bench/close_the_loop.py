@@ -2,15 +2,15 @@
 
   python bench/close_the_loop.py                        # all pieces; every step continues where it was stopped
   python bench/close_the_loop.py --pieces go2-spring
-  python bench/close_the_loop.py --pieces ablation --minutes 8
+  python bench/close_the_loop.py --pieces ablation --minutes 5
 
 For each virtual robot: 64 episodes of 4 s, `surefoot fit`, `surefoot finetune`, and both policies on the virtual robot: where they
 are after 4 s at full speed in +x, -x, +y and -y, off the place that was commanded (total drift: the four distances summed) and off
 the line to it (lateral), tracking, falls. `ablation`, on go2-identified and with the same training time: fine-tuning in the nominal
 simulator, under wide randomization instead of an adaptation, and with an adaptation fitted by match-o and by match-s with a horizon of
-one tick (CMA-ES, with as many simulated seconds as our fit took and our cost on falls, which the publication does not have). `slow log`: the log has speeds up to 0.6 m/s only. Steps
-run by the commands that a user would give, in runs/close_the_loop. Writes
-bench/results/close_the_loop.json.
+one tick (CMA-ES, with as many simulated seconds as our fit took and our cost on falls, which the publication does not have); all
+of them trimmed in their own simulator as ours is. Beside them ours with nothing but the trim, and without it. `slow log`: the log has
+speeds up to 0.6 m/s only. Steps run by the commands that a user would give, in runs/close_the_loop. Writes bench/results/close_the_loop.json.
 """
 
 import argparse
@@ -126,7 +126,11 @@ def instead(what: str, minutes: float, seed: int) -> dict[str, Any]:
     place = folder / what.replace(" ", "-")
     place.mkdir(parents=True, exist_ok=True)
     more: tuple[str, ...] = ()
-    if what.startswith("match"):
+    if what == "trim alone":
+        adaptation, more = folder / "fit", ("--iterations", "0")
+    elif what == "no trim":
+        adaptation, more = folder / "fit", ("--trim-s", "0")
+    elif what.startswith("match"):
         adaptation = place / "fit"
         if not (adaptation / ADAPTATION).exists():
             log = place / "log.parquet"  # the same walks, with the base as motion capture would see it
@@ -152,7 +156,7 @@ def main() -> None:
     pieces = [*twins, "seeds", "ablation", "slow log"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pieces", nargs="+", default=pieces, choices=pieces)
-    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--minutes", type=float, default=5.0)
     options = parser.parse_args()
     path = RESULTS / "close_the_loop.json"
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
@@ -172,7 +176,7 @@ def main() -> None:
                 name = f"go2-identified-seed-{seed}"
                 keep(name, lambda seed=seed, name=name: closed("go2-identified", name, options.minutes, seed))
         elif piece == "ablation":
-            for what in ("nominal", "wide randomization", "match-o", "match-s-1"):
+            for what in ("nominal", "wide randomization", "match-o", "match-s-1", "trim alone", "no trim"):
                 keep(f"instead: {what}", lambda what=what: instead(what, options.minutes, 0))
         else:
             keep(piece, lambda: closed("go2-identified", "slow-log", options.minutes, 0, "--speed-m-s", "0", "0.6"))

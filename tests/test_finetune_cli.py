@@ -14,7 +14,7 @@ from surefoot.cli.finetune import comparison
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.robot import load_robot
 
-TINY = ("--worlds", 8, "--iterations", 1, "--episodes", 2)
+TINY = ("--worlds", 8, "--iterations", 1, "--episodes", 2, "--trim-s", 0.2)
 
 
 @pytest.fixture
@@ -25,6 +25,9 @@ def call(surefoot, monkeypatch, here, go2):
     measuring = importlib.import_module("surefoot.verify.evaluate")
     monkeypatch.setattr(measuring, "EPISODE_S", 1.0)
     monkeypatch.setattr(measuring, "DRIFT_S", 0.6)
+    trimming = importlib.import_module("surefoot.learn.trim")
+    for name, robots in (("WALKING", 6), ("STANDING", 2)):
+        monkeypatch.setattr(trimming, name, robots)
     write_mlp(here / "walk.onnx", go2.contract, [(0.1 * w, 0.1 * b) for w, b in layers(go2.contract, (8,))])
     knob = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
     write_adaptation(here / "fit" / "adaptation.json", Adaptation(go2.name, go2.hash, "static", (knob,), {"delay_s": 0.004}))
@@ -65,8 +68,15 @@ class TestScreen:
         (here / "tuned" / "eval.json").write_text("[]")
         assert "measuring" in call(*TINY)[1]
 
+    def test_zero_iterations_only_trim(self, call, here):
+        code, out, _ = call("--iterations", 0, "--worlds", 8, "--episodes", 0, "--trim-s", 0.2)
+        assert code == 0
+        assert "trimmed" in out
+        assert "iteration" not in out
+        assert (here / "tuned" / "policy.onnx").exists()
+
     def test_without_measuring(self, call, here):
-        code, out, _ = call("--worlds", 8, "--iterations", 1, "--episodes", 0)
+        code, out, _ = call("--worlds", 8, "--iterations", 1, "--episodes", 0, "--trim-s", 0)
         assert code == 0
         assert "before" not in out
         assert not (here / "tuned" / "eval.json").exists()
@@ -87,7 +97,9 @@ class TestRefused:
             ("trot", (), "built in and has no network"),
             ("nowhere.onnx", (), "does not exist"),
             ("walk.onnx", ("--minutes", 0), "--minutes"),
-            ("walk.onnx", ("--iterations", 0), "--iterations"),
+            ("walk.onnx", ("--iterations", 0, "--trim-s", 0), "--iterations"),
+            ("walk.onnx", ("--iterations", -1), "--iterations"),
+            ("walk.onnx", ("--trim-s", -1), "trim_s is -1"),
             ("walk.onnx", ("--seed", -1), "the seed is -1"),
             ("walk.onnx", ("--spread", -2), "spread is -2"),
             ("walk.onnx", ("--robot", HEXAPOD), "another go2"),

@@ -124,6 +124,12 @@ class Static:
                     array[:, list(knob.entries)] = values[:, k : k + 1]
             worlds.set(name, array)
 
+    def worlds(self, n: int, seed: int = 0, threads: int = 0) -> Worlds:
+        """n robots with what is fixed, at the full rate of the physics; of a change that leaves nothing to search."""
+        made = Worlds(self.robot, n, seed=seed, threads=threads, torque_speed=self.torque_speed)
+        self.apply(made, np.zeros((1, 0)), n)
+        return made
+
     def settings(self, turns: np.ndarray) -> dict[str, Any]:
         """One candidate as values for `Worlds.set`, full vectors in policy order."""
         worlds = Worlds(self.robot, 1, threads=1, torque_speed=self.torque_speed)

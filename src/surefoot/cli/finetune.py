@@ -19,7 +19,6 @@ from surefoot.files import check_place, json_ready, write_text
 from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
-from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import Evaluation, evaluate
 
 EVALUATION = "eval.json"
@@ -31,13 +30,14 @@ def finetune_policy(
     adaptation: Path,
     out: Path,
     robot: str = "go2",
-    minutes: float = 8.0,
+    minutes: float = 5.0,
     iterations: int | None = None,
     task: str | None = None,
     randomization: str | None = None,
     spread: float = 1.5,
     anchor: float = 0.03,
     steady: float = 6.0,
+    trim_s: float = 4.0,
     mirrored: bool = True,
     worlds: int = 1024,
     seed: int = 0,
@@ -58,12 +58,13 @@ def finetune_policy(
         out: the folder to train into
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
         minutes: how long to train, earlier runs included; how far that goes depends on the machine
-        iterations: PPO updates in all, those of earlier runs included, instead of a time
+        iterations: PPO updates in all, those of earlier runs included, instead of a time; 0 only trims
         task: walk, biped, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task; default: by the policy's posture
         randomization: none, mild, seed, or a YAML table, for what the fit did not set; default: the task's own (walk: mild)
         spread: how wide fitted numbers are drawn, times their 90 % intervals; 0 holds them at their values
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
         steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on the task's own rewards alone
+        trim_s: at the end, correct the commands inside the network so that the robot is where it was told to be after so long; 0 leaves them
         mirrored: learn from mirrored samples too, where the adaptation is the same left and right
         worlds: robots simulated side by side
         seed: of everything random
@@ -83,8 +84,8 @@ def finetune_policy(
     console = Console()
     for name in ("policy.onnx", EVALUATION):
         check_place(out / name)
-    if not (minutes > 0 and np.isfinite(minutes)) or (iterations is not None and iterations < 1):
-        raise SurefootError("fine-tuning needs a time above 0 with --minutes, or at least 1 with --iterations")
+    if not (minutes > 0 and np.isfinite(minutes)) or (iterations is not None and iterations < (0 if trim_s else 1)):
+        raise SurefootError("fine-tuning needs a time above 0 with --minutes, or at least 1 with --iterations; with --trim-s, 0 only trims")
     if seed < 0:
         raise SurefootError(f"the seed is {seed}; it must be a whole number from 0 on")
     described = load_robot(robot)
@@ -92,7 +93,7 @@ def finetune_policy(
     old = _policy(policy, described, out)
     described = meant_by(described, old)
     change = found.change(described)
-    settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, mirrored=mirrored, worlds=worlds)
+    settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, mirrored=mirrored, worlds=worlds)
     made = load_task(task or ("walk" if described.posture.level else "biped"), described, randomization)
     if made.posture.name != described.posture.name:
         raise SurefootError(
@@ -184,13 +185,11 @@ def _policy(name: str, robot: Robot, out: Path) -> OnnxPolicy:
 def _measure(policy: OnnxPolicy, robot: Robot, change: Static, episodes: int, seed: int, threads: int) -> Evaluation:
     """Without exploration noise, at the full rate of the physics, with the fitted values themselves."""
 
-    def make_worlds(n: int) -> Worlds:
-        worlds = Worlds(robot, n, seed=seed, threads=threads, torque_speed=change.torque_speed)
-        change.apply(worlds, np.zeros((1, 0)), n)
-        return worlds
-
     straight = max(episodes // STRAIGHT_SHARE, 1)
-    return evaluate(robot, make_worlds, lambda n: PolicyAgent(policy, robot, n), episodes=episodes, straight_episodes=straight, seed=seed)
+    return evaluate(
+        robot, lambda n: change.worlds(n, seed, threads), lambda n: PolicyAgent(policy, robot, n),
+        episodes=episodes, straight_episodes=straight, seed=seed,
+    )  # fmt: skip
 
 
 def _write(out: Path, provenance: dict[str, Any], results: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import onnx
 import torch
 
 from surefoot.adapt import Adaptation
@@ -14,13 +15,14 @@ from surefoot.errors import FitError
 from surefoot.files import canonical_json, json_ready, sha256
 from surefoot.learn.around import Around, Span, around, asymmetry
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.import_policy import Imported, copy_policy, import_policy
+from surefoot.learn.import_policy import Imported, copy_policy, import_policy, read_chain
 from surefoot.learn.loop import Course, Inspect, Length, Show, learn
 from surefoot.learn.mirror import Mirror
-from surefoot.learn.network import write_chain
+from surefoot.learn.network import Chain, write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
 from surefoot.learn.task import Task, weighted
 from surefoot.learn.train import COMPARED, full_config, posture_metadata
+from surefoot.learn.trim import Trim, folded, trim
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 
@@ -48,6 +50,7 @@ class FineTuneSettings:
     desired_kl: float = 0.02  # of one update, twice training's own: a policy that walks can afford it, and minutes count
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
     average: int = 20  # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
+    trim_s: float = 4.0  # after training, commands are corrected so that the place after so long is the commanded one; 0 leaves them
     mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
     worlds: int = 1024
     steps: int = 24
@@ -130,10 +133,12 @@ def finetune(
     The same call continues what was interrupted, as in training; `restart` forgets it.
     """
     settings = settings or FineTuneSettings()
-    if length.reached(0, 0.0):
+    if length.reached(0, 0.0) and not settings.trim_s:
         raise FitError("fine-tuning needs at least one iteration, or a time above 0 minutes")
     planned = plan(robot, policy, adaptation, task, settings, seed)
     imported, mirrored = planned.imported, not planned.asymmetry
+    if length.reached(0, 0.0) and not imported.exact:
+        raise FitError(f"a policy that has to be copied needs at least one iteration: {imported.reason}")
     nominal = replace(task, teacher=None)
     steady = weighted(lasting=-settings.steady) if settings.steady else ()
     task = replace(nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight)
@@ -144,14 +149,24 @@ def finetune(
     }  # fmt: skip
     for line in planned.says if say is not None else ():
         say(line)  # type: ignore[misc]
+    change, start = adaptation.change(robot), imported.chain
+
+    def trimmed(walks: OnnxPolicy, chain: Chain) -> tuple[Trim, Chain]:
+        made = trim(robot, walks, lambda n, k: change.worlds(n, k, threads), settings.trim_s, seed)
+        return made, folded(chain, robot.contract, made.table)
+
+    if settings.trim_s and imported.exact and not length.reached(0, 0.0):  # what a table of numbers can say need not be learned
+        made, start = trimmed(policy, start)
+        if say is not None:
+            say(f"the policy to begin with, {made.says}")
 
     def make_env(env_seed: int) -> WalkEnv:
         return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.around)
 
     def make_learner(env: WalkEnv) -> Learner:
         mirror = Mirror(robot, env.mirror_parts()) if mirrored else None
-        old = imported.chain.module().requires_grad_(False) if imported.exact else _asked(policy)
-        return Learner(env.get_observations(), env.num_actions, ppo, mirror, imported.chain.module(), Anchor(old, settings.start_std))
+        old = start.module().requires_grad_(False) if imported.exact else _asked(policy)
+        return Learner(env.get_observations(), env.num_actions, ppo, mirror, start.module(), Anchor(old, settings.start_std))
 
     def begin(env: WalkEnv, learner: Learner) -> bool:
         if not imported.exact:
@@ -167,15 +182,22 @@ def finetune(
         if iteration == settings.critic_first + 1:
             learner.set_rate(settings.actor_rate)
 
+    says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
+
     def write(path: Path, learner: Learner) -> None:
-        says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
-        write_chain(path, robot.contract, imported.chain.trained(learner.network), says)
+        write_chain(path, robot.contract, start.trained(learner.network), says)
 
     if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
         (out / "checkpoint.safetensors").unlink(missing_ok=True)
     compared = (*COMPARED, "policy", "adaptation", "finetune")
     course = Course(config, compared, "--restart", ppo, seed, make_env, make_learner, begin, write, prepare)
-    return learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
+    written = learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
+    if settings.trim_s:
+        made, chain = trimmed(OnnxPolicy.load(written), read_chain(onnx.load(written)))
+        write_chain(written, robot.contract, chain, says | {"surefoot.trim": made.to_json()})
+        if say is not None:
+            say(f"the trained policy, {made.says}")
+    return written
 
 
 def _asked(policy: OnnxPolicy) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -211,6 +233,7 @@ def _refuse_nonsense(settings: FineTuneSettings) -> None:
         ("anchor_end", 0.0, 1.0),
         ("steady", 0.0, 100.0),
         ("straight", 0.0, 1.0),
+        ("trim_s", 0.0, 60.0),
         ("start_std", 1e-3, 2.0),
     ):
         value = getattr(settings, name)

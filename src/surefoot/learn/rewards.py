@@ -85,11 +85,19 @@ def track_turn(m: Motion) -> np.ndarray:
 def lasting(m: Motion) -> np.ndarray:
     """Velocity error that does not average out over strides, m/s: what adds up to drift.
 
-    Linear, not squared: the last centimetre per second is worth as much as the first. A yaw rate that is off turns the way: after
-    a time t at a speed v it leads as far astray as a velocity error of v t / 2 for each rad/s. A robot that stands only turns.
+    Linear, not squared: the last centimetre per second is worth as much as the first.
     """
-    lever_m = STANDING_LEVER_M + np.linalg.norm(m.command[:, :2], axis=1) * ASTRAY_S / 2
-    return (np.linalg.norm(m.lasting_error[:, :2], axis=1) + lever_m * np.abs(m.lasting_error[:, 2])) * m.up
+    return astray(m.command, m.lasting_error) * m.up
+
+
+def astray(command: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """How fast a lasting error (n, 3) of velocity and yaw rate leads off the way, (n,), m/s.
+
+    A yaw rate that is off turns the way: after a time t at a speed v it leads as far astray as a velocity error of v t / 2
+    for each rad/s. A robot that stands only turns.
+    """
+    lever_m = STANDING_LEVER_M + np.linalg.norm(command[:, :2], axis=1) * ASTRAY_S / 2
+    return np.linalg.norm(error[:, :2], axis=1) + lever_m * np.abs(error[:, 2])
 
 
 def bounce(m: Motion) -> np.ndarray:

@@ -14,7 +14,6 @@ from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.residual import Residual
 from surefoot.sim.twin import Twin
-from surefoot.sim.worlds import Worlds
 from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
 from surefoot.verify.compare import LEVEL, QUALITY, Compared, compare, compare_over, estimate
 from surefoot.verify.evaluate import EPISODE_S
@@ -192,9 +191,7 @@ def reach_verdict(
 
 def _added(adaptation: Adaptation, robot: Robot) -> tuple[Residual | None, AddedAction | None]:
     """What an adaptation puts into worlds beside its settings."""
-    change = adaptation.change(robot)
-    one = Worlds(robot, 1, threads=1, torque_speed=change.torque_speed)
-    change.apply(one, np.zeros((1, 0)), 1)
+    one = adaptation.change(robot).worlds(1, threads=1)
     return one.residual, one.action_delta
 
 

@@ -87,8 +87,7 @@ class Added:
 def adapt(adaptation: Adaptation, robot: Robot) -> Adapted:
     """Simulate one robot with the adaptation; refuses another robot than the one that was fitted."""
     change = adaptation.change(robot)
-    worlds = Worlds(robot, 1, threads=1, torque_speed=change.torque_speed)
-    change.apply(worlds, np.zeros((1, 0)), 1)
+    worlds = change.worlds(1, threads=1)
     return Adapted(adaptation, robot, worlds, worlds.model_of(0))
 
 

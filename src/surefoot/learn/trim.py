@@ -1,0 +1,160 @@
+"""Trim: what a policy that walks is off by, command for command, taken out of the command that it hears.
+
+A policy answers a command with a velocity that is off by much the same every time: too fast, or pulling to one side. Minutes
+of training wear such an error down slowly, since one stride hides it; a few seconds of walking measure it. The command c is
+replaced by c + [1, c] @ table, which lets the robot be where it was told to be after a command was held for a while, its start
+from standing included, and which is folded into the first layer of the network: the file stays a plain policy.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from surefoot.files import json_ready
+from surefoot.learn.network import Chain
+from surefoot.learn.rewards import astray
+from surefoot.policy.agents import PolicyAgent
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.robot import Contract, Robot
+from surefoot.sim.falls import Falls
+from surefoot.sim.frames import in_heading_frame
+from surefoot.sim.worlds import Worlds
+
+ROUNDS = 2  # the answer is nearly linear: the first takes out most, the second what it bent
+WALKING, STANDING = 112, 16  # robots of a round; a velocity that lasts for 4 s scatters by 0.015 m/s from one to the next
+STRAIGHT = 0.5  # share of the commands along one axis
+FARTHEST = 0.5  # of the largest command along an axis: a policy does not know what it was never asked for
+MOST_FALLS = 0.1  # of the robots: whoever falls more has other needs
+NOTHING = np.zeros((4, 3))
+CREEP_M_S = 0.02  # by which a robot told to stand may walk off faster than before
+
+
+@dataclass(frozen=True, eq=False)
+class Trim:
+    """What is to be added to a command, and what that is worth on walks that it was not fitted to."""
+
+    table: np.ndarray  # (4, 3) of [1, forward m/s, left m/s, turn rad/s]; zeros where the policy is left as it is
+    before_m_s: float  # velocity error that lasts, a turn counted by how far it leads astray
+    after_m_s: float
+    reason: str = ""  # why the policy is left as it is
+
+    @property
+    def says(self) -> str:
+        """One sentence."""
+        if self.reason:
+            return f"not trimmed: {self.reason}"
+        return f"trimmed: the error that lasts falls from {self.before_m_s:.3f} to {self.after_m_s:.3f} m/s on walks of its own"
+
+    def to_json(self) -> str:
+        """For the policy's file."""
+        return json.dumps(json_ready(dataclasses.asdict(self) | {"table": self.table.tolist()}))
+
+
+def trim(robot: Robot, policy: OnnxPolicy, make_worlds: Callable[[int, int], Worlds], seconds: float, seed: int = 0) -> Trim:
+    """Measure what the policy is off by in these worlds (made from their number and a seed), and what takes it out."""
+    if not any(term.name == "command" for term in robot.contract.observation):
+        return Trim(NOTHING, np.nan, np.nan, "the policy hears no command")
+    rng = np.random.default_rng([seed, 13])
+
+    def walk(command: np.ndarray, heard: np.ndarray, turn: int) -> np.ndarray:
+        return _lasting_error(robot, policy, make_worlds(len(command), seed + 101 * turn), command, heard, seconds)
+
+    for constant in (True, False):
+        table = NOTHING
+        for turn in range(ROUNDS):
+            command = _commands(robot.contract, rng)
+            error = walk(command, _heard(command, table), turn)
+            up = np.isfinite(error).all(axis=1)
+            if (~up).mean() > MOST_FALLS:
+                return Trim(NOTHING, np.nan, np.nan, f"{(~up).sum()} of {len(up)} fell{' with it' if turn else ''}")
+            features = _features(command) * [constant, 1, 1, 1]
+            table = _within(table + np.linalg.lstsq(features[up], error[up], rcond=None)[0], robot.contract)
+        command = _commands(robot.contract, rng)
+        error = walk(np.tile(command, (2, 1)), np.concatenate([command, _heard(command, table)]), ROUNDS)
+        judged, creeps = _judged(table, command, *np.split(error, 2))
+        if not creeps:
+            break  # otherwise once more without what standing robots hear too
+    return judged
+
+
+def _judged(table: np.ndarray, command: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[Trim, bool]:
+    """What a table is worth on commands that it was not fitted to, and whether it makes robots walk off that are told to stand."""
+    fell = [~np.isfinite(error).all(axis=1) for error in (before, after)]
+    up = ~(fell[0] | fell[1])
+    off = [astray(command, error)[up] for error in (before, after)]
+    before_m_s, after_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
+    stands = ~command[up].any(axis=1)
+    creep_m_s = float((off[1] - off[0])[stands].mean()) if stands.any() else 0.0
+    reason = ""
+    if fell[1].sum() > fell[0].sum():
+        reason = f"{fell[1].sum()} of {len(command)} fell with it, {fell[0].sum()} without"
+    elif creep_m_s > CREEP_M_S:
+        reason = f"told to stand, it would walk off by {creep_m_s:.3f} m/s more"
+    elif not after_m_s < before_m_s:
+        reason = f"the error that lasts would go from {before_m_s:.3f} to {after_m_s:.3f} m/s"
+    return Trim(NOTHING if reason else table, before_m_s, after_m_s, reason), creep_m_s > CREEP_M_S
+
+
+def folded(chain: Chain, contract: Contract, table: np.ndarray) -> Chain:
+    """The network that hears c and acts as the old one does on c + [1, c] @ table."""
+    (weights, biases), *rest = chain.layers
+    old = weights if chain.scale is None else chain.scale[:, None] * weights  # of the observation itself
+    shift = 0.0 if chain.offset is None else chain.offset @ weights
+    new, biases = old.copy(), biases + shift
+    start = 0
+    for term in contract.observation:
+        size = term.size(contract.n_joints)
+        for first in range(start, start + size, 3) if term.name == "command" else ():
+            columns = slice(first, first + 3)
+            new[columns] = old[columns] + table[1:] @ old[columns]
+            biases = biases + term.scale * table[0] @ old[columns]
+        start += size
+    if chain.scale is not None and chain.offset is not None:  # the normalization stays as it is
+        new = new / np.where(chain.scale == 0, 1.0, chain.scale)[:, None]
+        biases = biases - chain.offset @ new
+    return replace(chain, layers=((new, biases), *rest))
+
+
+def _commands(contract: Contract, rng: np.random.Generator) -> np.ndarray:
+    """Some along one axis, some mixed, and the last ones told to stand; (n, 3)."""
+    low, high = np.array(contract.command_range).T
+    drawn = rng.uniform(low, high, (WALKING, 3))
+    straight, axes = np.flatnonzero(rng.random(WALKING) < STRAIGHT), np.flatnonzero(high > low)
+    if len(axes):
+        drawn[straight] *= np.eye(3)[rng.choice(axes, len(straight))]
+    return np.concatenate([drawn, np.zeros((STANDING, 3))])
+
+
+def _features(command: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(len(command)), command])
+
+
+def _heard(command: np.ndarray, table: np.ndarray) -> np.ndarray:
+    return command + _features(command) @ table
+
+
+def _within(table: np.ndarray, contract: Contract) -> np.ndarray:
+    """Cut so that no command is changed by more than a share of the largest one along that axis; never along one without commands."""
+    largest = np.abs(contract.command_range).max(axis=1)
+    farthest = np.abs(table[0]) + largest @ np.abs(table[1:])
+    return table * np.minimum(1.0, FARTHEST * largest / np.maximum(farthest, 1e-9))
+
+
+def _lasting_error(robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np.ndarray, heard: np.ndarray, seconds: float) -> np.ndarray:
+    """Command minus velocity, (n, 3), mean over `seconds` from standing; NaN for those that fell."""
+    contract, posture, n = robot.contract, robot.posture, len(command)
+    worlds.reset()
+    agent, falls = PolicyAgent(policy, robot, n), Falls(posture, n, contract.control_dt_s)
+    agent.reset(None)
+    ticks = max(1, round(seconds * contract.control_hz))
+    way, down = np.zeros((n, 3)), np.zeros(n, dtype=bool)
+    for k in range(-round(posture.rise_s * contract.control_hz), ticks):
+        worlds.step(agent.act(worlds.sensors, heard if k >= 0 else np.zeros((n, 3))))
+        quaternion, base = posture.frame(worlds.base_quaternion), worlds.base_velocity
+        down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
+        if k >= 0:
+            way += np.column_stack([in_heading_frame(base[:, :3], quaternion)[:, :2], posture.turned(base[:, 3:])[:, 2]])
+    return np.where(down[:, None], np.nan, command - way / ticks)
