@@ -47,7 +47,8 @@ def finetune_policy(
 ) -> None:
     """Go on training a policy in the simulator that a fit found, and measure it there before and after.
 
-    Every world draws its own numbers from a little more than the fit's 90 % intervals. The policy is held near its old
+    What the policy is off by, command for command, is measured there and taken out first, and again at the end (the trim). In between,
+    every world draws its own numbers from a little more than the fit's 90 % intervals. The policy is held near its old
     actions, less and less, so that the gait changes where the gap asks for it. Writes policy.onnx (with the contract and, where it has
     one, the normalization inside), checkpoint.safetensors, config.json, eval.json and TensorBoard files to the folder --out.
     Interrupted with Ctrl-C or killed, the same command continues.

@@ -37,7 +37,7 @@ def loop(
     robot: str | None = None,
     policy: str | None = None,
     twin: str | None = None,
-    minutes: float = 5.0,
+    minutes: float = 4.0,
     rollouts: int | None = None,
     seconds: float | None = None,
     seed: int = 0,
