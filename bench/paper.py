@@ -9,7 +9,7 @@
 recovery: parameters recovered with every cost under noise. families: static, action-delta and residual on a parameter shift and a
 spring joint. horizon: a network by match-s, and the policy that comes of it; CMA-ES searches the curves that the network is taught, not
 its weights as the paper does. data: how much of it is needed. failures: rollouts that fall. A cell takes about 4 minutes of two cores,
-4 more where a policy is fine-tuned (these need PyTorch: pip install '.[train]'), and longer in proportion with more than 16 rollouts in
+3 more where a policy is fine-tuned (these need PyTorch: pip install '.[train]'), and longer in proportion with more than 16 rollouts in
 recovery and data, half an hour for 128. Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
 """
 
@@ -35,7 +35,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--cells", type=int, help="stop after so many")
     parser.add_argument("--minutes", type=float, help="begin no cell after so many")
     parser.add_argument("--simulated-s", type=float, default=usual.simulated_s, help="that each search may simulate")
-    parser.add_argument("--iterations", type=int, default=usual.iterations, help="of fine-tuning, about 4 minutes for the default; 0: none")
+    parser.add_argument("--iterations", type=int, default=usual.iterations, help="of fine-tuning, about 2 minutes for the default; 0: none")
     parser.add_argument(
         "--quick", action="store_true", help="one cell of each table, a seed that is not committed, compared with those that are"
     )
