@@ -147,7 +147,7 @@ def instead(what: str, minutes: float, seed: int) -> dict[str, Any]:
     policy, took = tuned(place, adaptation, minutes, seed, *more)
     after = on_twin(policy, twin)
     print(f"{what}: drift {after['total_drift_m']:.2f} m", flush=True)
-    return {"commit": commit(), "minutes": minutes, "finetune_s": took, "after": after}
+    return {"commit": commit(), "minutes": 0.0 if what == "trim alone" else minutes, "finetune_s": took, "after": after}
 
 
 def main() -> None:
@@ -163,7 +163,7 @@ def main() -> None:
     kept.pop("provenance", None)
 
     def keep(name: str, job: Any) -> None:
-        if name not in kept:
+        if name not in kept or kept[name]["minutes"] not in (0.0, options.minutes):
             kept[name] = job()
             write_results("close_the_loop.json", kept)
 

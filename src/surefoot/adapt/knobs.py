@@ -124,9 +124,9 @@ class Static:
                     array[:, list(knob.entries)] = values[:, k : k + 1]
             worlds.set(name, array)
 
-    def worlds(self, n: int, seed: int = 0, threads: int = 0) -> Worlds:
+    def worlds(self, n: int, seed: int = 0, threads: int = 0, noise_period: int | None = None) -> Worlds:
         """n robots with what is fixed, at the full rate of the physics; of a change that leaves nothing to search."""
-        made = Worlds(self.robot, n, seed=seed, threads=threads, torque_speed=self.torque_speed)
+        made = Worlds(self.robot, n, seed=seed, threads=threads, noise_period=noise_period, torque_speed=self.torque_speed)
         self.apply(made, np.zeros((1, 0)), n)
         return made
 

@@ -65,7 +65,7 @@ def finetune_policy(
         spread: how wide fitted numbers are drawn, times their 90 % intervals; 0 holds them at their values
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
         steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on the task's own rewards alone
-        trim_s: at the end, correct the commands inside the network so that the robot is where it was told to be after so long; 0 leaves them
+        trim_s: before and after training, correct the commands inside the network so that the robot is where it was told to be after so long; 0: never
         mirrored: learn from mirrored samples too, where the adaptation is the same left and right
         worlds: robots simulated side by side
         seed: of everything random
@@ -111,6 +111,7 @@ def finetune_policy(
         say(console, f"measuring {policy} in the adapted simulator")
         result = _measure(old, described, change, episodes, seed, threads)
         before = json_ready(result.to_dict())
+    if before is not None:  # what was measured after an earlier run is not of the policy that will be there
         _write(out, provenance, {"before": before})
     last: list[Progress] = []
     with Screen(console, out) as screen:
@@ -124,7 +125,10 @@ def finetune_policy(
             show=show, say=lambda text: say(console, text),
         )  # fmt: skip
     if last:
-        say(console, f"actions are {last[0].off_old:.3f} rms from the old policy's, where the new one comes by")
+        say(
+            console,
+            f"actions are {last[0].off_old:.3f} rms from the old policy's{', trimmed,' if trim_s else ''} where the new one comes by",
+        )
     say(console, f"wrote {tuned}")
     if episodes > 0 and before is not None:
         result = _measure(OnnxPolicy.load(tuned), described, change, episodes, seed, threads)

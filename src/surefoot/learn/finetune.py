@@ -50,7 +50,7 @@ class FineTuneSettings:
     desired_kl: float = 0.02  # of one update, twice training's own: a policy that walks can afford it, and minutes count
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
     average: int = 20  # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
-    trim_s: float = 4.0  # after training, commands are corrected so that the place after so long is the commanded one; 0 leaves them
+    trim_s: float = 4.0  # before and after training, commands are corrected so that the place after so long is the commanded one; 0: never
     mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
     worlds: int = 1024
     steps: int = 24
@@ -133,12 +133,15 @@ def finetune(
     The same call continues what was interrupted, as in training; `restart` forgets it.
     """
     settings = settings or FineTuneSettings()
-    if length.reached(0, 0.0) and not settings.trim_s:
-        raise FitError("fine-tuning needs at least one iteration, or a time above 0 minutes")
+    only_trim = length.iterations == 0 and settings.trim_s > 0
+    if length.reached(0, 0.0) and not only_trim:
+        raise FitError("fine-tuning needs at least one iteration, or a time above 0 minutes; 0 iterations only trim, with a trim_s above 0")
     planned = plan(robot, policy, adaptation, task, settings, seed)
     imported, mirrored = planned.imported, not planned.asymmetry
-    if length.reached(0, 0.0) and not imported.exact:
+    if only_trim and not imported.exact:
         raise FitError(f"a policy that has to be copied needs at least one iteration: {imported.reason}")
+    if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
+        (out / "checkpoint.safetensors").unlink(missing_ok=True)
     nominal = replace(task, teacher=None)
     steady = weighted(lasting=-settings.steady) if settings.steady else ()
     task = replace(nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight)
@@ -149,16 +152,18 @@ def finetune(
     }  # fmt: skip
     for line in planned.says if say is not None else ():
         say(line)  # type: ignore[misc]
+    trims: dict[str, Trim] = {}
+    told = replace(robot, posture=task.posture, contract=replace(robot.contract, command_range=task.command_range))
     change, start = adaptation.change(robot), imported.chain
 
-    def trimmed(walks: OnnxPolicy, chain: Chain) -> tuple[Trim, Chain]:
-        made = trim(robot, walks, lambda n, k: change.worlds(n, k, threads), settings.trim_s, seed)
-        return made, folded(chain, robot.contract, made.table)
-
-    if settings.trim_s and imported.exact and not length.reached(0, 0.0):  # what a table of numbers can say need not be learned
-        made, start = trimmed(policy, start)
+    def trimmed(name: str, walks: OnnxPolicy, chain: Chain) -> Chain:
+        trims[name] = trim(told, walks, lambda n, k, noise: change.worlds(n, k, threads, noise), settings.trim_s, seed)
         if say is not None:
-            say(f"the policy to begin with, {made.says}")
+            say(f"the {name} policy, {trims[name].says}")
+        return folded(chain, robot.contract, trims[name].table)
+
+    if settings.trim_s and imported.exact and not only_trim:  # what a table of numbers can say need not be learned
+        start = trimmed("old", policy, start)
 
     def make_env(env_seed: int) -> WalkEnv:
         return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.around)
@@ -187,16 +192,13 @@ def finetune(
     def write(path: Path, learner: Learner) -> None:
         write_chain(path, robot.contract, start.trained(learner.network), says)
 
-    if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
-        (out / "checkpoint.safetensors").unlink(missing_ok=True)
     compared = (*COMPARED, "policy", "adaptation", "finetune")
     course = Course(config, compared, "--restart", ppo, seed, make_env, make_learner, begin, write, prepare)
     written = learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
     if settings.trim_s:
-        made, chain = trimmed(OnnxPolicy.load(written), read_chain(onnx.load(written)))
-        write_chain(written, robot.contract, chain, says | {"surefoot.trim": made.to_json()})
-        if say is not None:
-            say(f"the trained policy, {made.says}")
+        chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(onnx.load(written)))
+        noted = {name: made.to_dict() for name, made in trims.items()}
+        write_chain(written, robot.contract, chain, says | {"surefoot.trim": json.dumps(noted)})
     return written
 
 

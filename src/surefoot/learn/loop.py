@@ -148,8 +148,10 @@ def learn(
     finally:
         if iteration > first:
             save(iteration)
-    if iteration == first:  # nothing was left to do, but a kill may have come between checkpoint and policy
+    if iteration == first and tensors is not None:  # nothing was left to do, but a kill may have come between checkpoint and policy
         save(iteration)
+    elif iteration == first:  # a length of nothing: there is a policy, and nothing that a longer run could go on from
+        course.write(policy_path, learner)
     return policy_path
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.learn.drift import astray
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -64,8 +66,6 @@ RewardFunction = Callable[[Motion], np.ndarray]
 TRACKING_WIDTH_M_S = 0.3  # velocity error at which the tracking reward has fallen to 1/e
 TRACKING_WIDTH_RAD_S = 0.5
 LASTING_S = 1.0
-ASTRAY_S = 4.0  # how long a robot walks one way before somebody, or something, corrects it
-STANDING_LEVER_M = 0.5
 UP_FROM, UP_FULL = 0.5, 0.9  # cosines of the angle to the posture
 SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
 SWING_S = 0.35  # longer swings are not paid more
@@ -88,16 +88,6 @@ def lasting(m: Motion) -> np.ndarray:
     Linear, not squared: the last centimetre per second is worth as much as the first.
     """
     return astray(m.command, m.lasting_error) * m.up
-
-
-def astray(command: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """How fast a lasting error (n, 3) of velocity and yaw rate leads off the way, (n,), m/s.
-
-    A yaw rate that is off turns the way: after a time t at a speed v it leads as far astray as a velocity error of v t / 2
-    for each rad/s. A robot that stands only turns.
-    """
-    lever_m = STANDING_LEVER_M + np.linalg.norm(command[:, :2], axis=1) * ASTRAY_S / 2
-    return np.linalg.norm(error[:, :2], axis=1) + lever_m * np.abs(error[:, 2])
 
 
 def bounce(m: Motion) -> np.ndarray:

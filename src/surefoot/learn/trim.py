@@ -7,21 +7,23 @@ from standing included, and which is folded into the first layer of the network:
 """
 
 import dataclasses
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from surefoot.files import json_ready
+from surefoot.learn.drift import astray
 from surefoot.learn.network import Chain
-from surefoot.learn.rewards import astray
 from surefoot.policy.agents import PolicyAgent
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
 from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame
 from surefoot.sim.worlds import Worlds
+
+MakeWorlds = Callable[[int, int, int | None], Worlds]  # of their number, a seed, and how many differ in noise (None: all)
 
 ROUNDS = 2  # the answer is nearly linear: the first takes out most, the second what it bent
 WALKING, STANDING = 112, 16  # robots of a round; a velocity that lasts for 4 s scatters by 0.015 m/s from one to the next
@@ -48,33 +50,38 @@ class Trim:
             return f"not trimmed: {self.reason}"
         return f"trimmed: the error that lasts falls from {self.before_m_s:.3f} to {self.after_m_s:.3f} m/s on walks of its own"
 
-    def to_json(self) -> str:
-        """For the policy's file."""
-        return json.dumps(json_ready(dataclasses.asdict(self) | {"table": self.table.tolist()}))
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        found: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"table": self.table.tolist()})
+        return found
 
 
-def trim(robot: Robot, policy: OnnxPolicy, make_worlds: Callable[[int, int], Worlds], seconds: float, seed: int = 0) -> Trim:
-    """Measure what the policy is off by in these worlds (made from their number and a seed), and what takes it out."""
+def trim(robot: Robot, policy: OnnxPolicy, make_worlds: MakeWorlds, seconds: float, seed: int = 0) -> Trim:
+    """Measure what the policy is off by in these worlds, and what takes it out.
+
+    Commands are those of the contract's range, and upright is what the robot's posture says.
+    """
     if not any(term.name == "command" for term in robot.contract.observation):
         return Trim(NOTHING, np.nan, np.nan, "the policy hears no command")
     rng = np.random.default_rng([seed, 13])
-
-    def walk(command: np.ndarray, heard: np.ndarray, turn: int) -> np.ndarray:
-        return _lasting_error(robot, policy, make_worlds(len(command), seed + 101 * turn), command, heard, seconds)
-
     for constant in (True, False):
         table = NOTHING
         for turn in range(ROUNDS):
             command = _commands(robot.contract, rng)
-            error = walk(command, _heard(command, table), turn)
+            worlds = make_worlds(len(command), seed + 101 * turn, None)
+            error = _lasting_error(robot, policy, worlds, command, seconds, np.tile(table, (len(command), 1, 1)))
             up = np.isfinite(error).all(axis=1)
             if (~up).mean() > MOST_FALLS:
                 return Trim(NOTHING, np.nan, np.nan, f"{(~up).sum()} of {len(up)} fell{' with it' if turn else ''}")
             features = _features(command) * [constant, 1, 1, 1]
             table = _within(table + np.linalg.lstsq(features[up], error[up], rcond=None)[0], robot.contract)
         command = _commands(robot.contract, rng)
-        error = walk(np.tile(command, (2, 1)), np.concatenate([command, _heard(command, table)]), ROUNDS)
-        judged, creeps = _judged(table, command, *np.split(error, 2))
+        n = len(command)
+        worlds = make_worlds(2 * n, seed + 101 * ROUNDS, n)  # with the same noise: what differs is the table's doing
+        tables = np.repeat([NOTHING, table], n, axis=0)
+        judged, creeps = _judged(
+            table, command, *np.split(_lasting_error(robot, policy, worlds, np.tile(command, (2, 1)), seconds, tables), 2)
+        )
         if not creeps:
             break  # otherwise once more without what standing robots hear too
     return judged
@@ -88,34 +95,39 @@ def _judged(table: np.ndarray, command: np.ndarray, before: np.ndarray, after: n
     before_m_s, after_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
     stands = ~command[up].any(axis=1)
     creep_m_s = float((off[1] - off[0])[stands].mean()) if stands.any() else 0.0
+    more, differ = int(fell[1].sum()) - int(fell[0].sum()), int((fell[0] ^ fell[1]).sum())
+    chance_m_s = float((off[0] - off[1]).std() / np.sqrt(max(up.sum(), 1)))
     reason = ""
-    if fell[1].sum() > fell[0].sum():
+    if more > np.sqrt(differ):  # beyond what chance does to those that fell one time and not the other
         reason = f"{fell[1].sum()} of {len(command)} fell with it, {fell[0].sum()} without"
     elif creep_m_s > CREEP_M_S:
         reason = f"told to stand, it would walk off by {creep_m_s:.3f} m/s more"
-    elif not after_m_s < before_m_s:
-        reason = f"the error that lasts would go from {before_m_s:.3f} to {after_m_s:.3f} m/s"
+    elif not before_m_s - after_m_s > chance_m_s:
+        reason = f"the error that lasts would go from {before_m_s:.3f} to {after_m_s:.3f} m/s, which may be chance"
     return Trim(NOTHING if reason else table, before_m_s, after_m_s, reason), creep_m_s > CREEP_M_S
 
 
 def folded(chain: Chain, contract: Contract, table: np.ndarray) -> Chain:
-    """The network that hears c and acts as the old one does on c + [1, c] @ table."""
+    """The network that hears c and acts as the old one does on c + [1, c] @ table.
+
+    The normalization stays as it is, but where it was deaf to a part of the command.
+    """
     (weights, biases), *rest = chain.layers
-    old = weights if chain.scale is None else chain.scale[:, None] * weights  # of the observation itself
-    shift = 0.0 if chain.offset is None else chain.offset @ weights
-    new, biases = old.copy(), biases + shift
-    start = 0
+    scale = np.ones(len(weights)) if chain.scale is None else chain.scale.astype(float)
+    offset = np.zeros(len(weights)) if chain.offset is None else chain.offset.astype(float)
+    old, biases = scale[:, None] * weights, biases + offset @ weights  # of the observation itself
+    new, scale, start = old.copy(), scale.copy(), 0
     for term in contract.observation:
         size = term.size(contract.n_joints)
         for first in range(start, start + size, 3) if term.name == "command" else ():
             columns = slice(first, first + 3)
             new[columns] = old[columns] + table[1:] @ old[columns]
             biases = biases + term.scale * table[0] @ old[columns]
+            scale[columns] = np.where(scale[columns] == 0, 1.0, scale[columns])
         start += size
-    if chain.scale is not None and chain.offset is not None:  # the normalization stays as it is
-        new = new / np.where(chain.scale == 0, 1.0, chain.scale)[:, None]
-        biases = biases - chain.offset @ new
-    return replace(chain, layers=((new, biases), *rest))
+    new = np.where(scale[:, None] == 0, weights, new / np.where(scale == 0, 1.0, scale)[:, None])
+    layers = ((new, biases - offset @ new), *rest)
+    return replace(chain, scale=None if chain.scale is None else scale, layers=layers)
 
 
 def _commands(contract: Contract, rng: np.random.Generator) -> np.ndarray:
@@ -132,8 +144,9 @@ def _features(command: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(len(command)), command])
 
 
-def _heard(command: np.ndarray, table: np.ndarray) -> np.ndarray:
-    return command + _features(command) @ table
+def _heard(command: np.ndarray, tables: np.ndarray) -> np.ndarray:
+    """What a policy hears through tables (n, 4, 3), one for each robot."""
+    return command + np.einsum("nf,nfc->nc", _features(command), tables)
 
 
 def _within(table: np.ndarray, contract: Contract) -> np.ndarray:
@@ -143,7 +156,7 @@ def _within(table: np.ndarray, contract: Contract) -> np.ndarray:
     return table * np.minimum(1.0, FARTHEST * largest / np.maximum(farthest, 1e-9))
 
 
-def _lasting_error(robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np.ndarray, heard: np.ndarray, seconds: float) -> np.ndarray:
+def _lasting_error(robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np.ndarray, seconds: float, tables: np.ndarray) -> np.ndarray:
     """Command minus velocity, (n, 3), mean over `seconds` from standing; NaN for those that fell."""
     contract, posture, n = robot.contract, robot.posture, len(command)
     worlds.reset()
@@ -151,8 +164,9 @@ def _lasting_error(robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np
     agent.reset(None)
     ticks = max(1, round(seconds * contract.control_hz))
     way, down = np.zeros((n, 3)), np.zeros(n, dtype=bool)
+    rising, walking = _heard(np.zeros((n, 3)), tables), _heard(command, tables)
     for k in range(-round(posture.rise_s * contract.control_hz), ticks):
-        worlds.step(agent.act(worlds.sensors, heard if k >= 0 else np.zeros((n, 3))))
+        worlds.step(agent.act(worlds.sensors, walking if k >= 0 else rising))
         quaternion, base = posture.frame(worlds.base_quaternion), worlds.base_velocity
         down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
         if k >= 0:
