@@ -30,9 +30,7 @@ class Settings:
     """What every method of a table is given alike."""
 
     simulated_s: float = 30_000.0  # of a search: about 4 minutes of two cores
-    iterations: int = (
-        60  # of fine-tuning, equal simulated seconds too: about 2 minutes of two cores, and the trim half of one; 0 leaves it out
-    )
+    iterations: int = 60  # of fine-tuning: about 2 minutes of two cores, and half of one for the trim; 0 leaves it out
     work: Path = Path("runs/paper")  # fits and trainings on their way, which the same command continues
 
     def folder(self, table: str, cell: "Cell") -> Path:
