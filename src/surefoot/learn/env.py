@@ -12,7 +12,7 @@ from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
 from surefoot.learn.randomize import Draws
 from surefoot.learn.rewards import LASTING_S, Motion
 from surefoot.learn.starts import LIBRARY, make_starts, turned
-from surefoot.learn.task import Task
+from surefoot.learn.task import Task, draw_commands
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
 from surefoot.robot.load import foot_geoms, upright
@@ -217,12 +217,7 @@ class WalkEnv:
                 self._push_s[due] = self.task.randomization.push_every_s
 
     def _draw_commands(self, rows: np.ndarray) -> None:
-        low, high = np.array(self.task.command_range).T
-        drawn = self._rng.uniform(low, high, (len(rows), 3))
-        if self.task.straight_share > 0:
-            straight = np.flatnonzero(self._rng.random(len(rows)) < self.task.straight_share)
-            axes = np.flatnonzero(high > low)
-            drawn[straight] *= np.eye(3)[self._rng.choice(axes, len(straight))] if len(axes) else 0.0
+        drawn = draw_commands(self.task.command_range, len(rows), self.task.straight_share, self._rng)
         drawn[self._rng.random(len(rows)) < self.task.standing_share] = 0.0
         self._command = self._command.copy()  # the motion of this tick still holds the old ones
         self._command[rows] = drawn

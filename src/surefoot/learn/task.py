@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from surefoot.errors import nearest
 from surefoot.learn import rewards
 from surefoot.learn.randomize import Randomization, TaskError, load_randomization
@@ -53,6 +55,16 @@ class Task:
     starts: Shares = field(default_factory=Shares)  # where episodes begin, in a posture that has to be risen to
     teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
     substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
+
+
+def draw_commands(command_range: CommandRange, n: int, straight_share: float, rng: np.random.Generator) -> np.ndarray:
+    """Commands (n, 3) from all of the range, a share of them along one axis alone."""
+    low, high = np.array(command_range).T
+    drawn = rng.uniform(low, high, (n, 3))
+    if straight_share > 0:
+        straight, axes = np.flatnonzero(rng.random(n) < straight_share), np.flatnonzero(high > low)
+        drawn[straight] *= np.eye(3)[rng.choice(axes, len(straight))] if len(axes) else 0.0
+    return drawn
 
 
 def weighted(**weights: float) -> tuple[Reward, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from surefoot.files import json_ready
 from surefoot.learn.drift import astray
 from surefoot.learn.network import Chain
+from surefoot.learn.task import draw_commands
 from surefoot.policy.agents import PolicyAgent
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
@@ -132,12 +133,7 @@ def folded(chain: Chain, contract: Contract, table: np.ndarray) -> Chain:
 
 def _commands(contract: Contract, rng: np.random.Generator) -> np.ndarray:
     """Some along one axis, some mixed, and the last ones told to stand; (n, 3)."""
-    low, high = np.array(contract.command_range).T
-    drawn = rng.uniform(low, high, (WALKING, 3))
-    straight, axes = np.flatnonzero(rng.random(WALKING) < STRAIGHT), np.flatnonzero(high > low)
-    if len(axes):
-        drawn[straight] *= np.eye(3)[rng.choice(axes, len(straight))]
-    return np.concatenate([drawn, np.zeros((STANDING, 3))])
+    return np.concatenate([draw_commands(contract.command_range, WALKING, STRAIGHT, rng), np.zeros((STANDING, 3))])
 
 
 def _features(command: np.ndarray) -> np.ndarray:
