@@ -8,9 +8,9 @@
 
 recovery: parameters recovered with every cost under noise. families: static, action-delta and residual on a parameter shift and a
 spring joint. horizon: a network by match-s, and the policy that comes of it; CMA-ES searches the curves that the network is taught, not
-its weights as the paper does. data: how much of it is needed. failures: rollouts that fall. A cell takes about 4 minutes of two cores,
-3 more where a policy is fine-tuned (these need PyTorch: pip install '.[train]'), and longer in proportion with more than 16 rollouts in
-recovery and data, half an hour for 128. Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
+its weights as the paper does. data: how much of it is needed. failures: rollouts that fall. A cell of CMA-ES takes about 5 minutes of
+two cores, one of ours less, in proportion to its data; 3 more where a policy is fine-tuned (these need PyTorch: pip install '.[train]').
+Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
 """
 
 import argparse

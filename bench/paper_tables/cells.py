@@ -29,7 +29,7 @@ class Refused(SurefootError):
 class Settings:
     """What every method of a table is given alike."""
 
-    simulated_s: float = 30_000.0  # of a search: about 4 minutes of two cores
+    simulated_s: float = 40_000.0  # of a search: about 5 minutes of two cores
     iterations: int = 60  # of fine-tuning: about 2 minutes of two cores, and half of one for the trim; 0 leaves it out
     work: Path = Path("runs/paper")  # fits and trainings on their way, which the same command continues
 

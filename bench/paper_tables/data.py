@@ -5,10 +5,8 @@ A search on more data may simulate longer: with one budget for all, the table wo
 
 from typing import Any
 
-from recover import CASES, draw
-
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import budgeted, climbed, closed, effort, errors, scaled, walked
+from paper_tables.fits import PUBLISHED_FREE, budgeted, climbed, closed, effort, errors, hidden, scaled, walked
 from paper_tables.walks import on_twin, original, tuned
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
@@ -22,14 +20,15 @@ SIZES = (("8", "4"), ("16", "4"), ("32", "4"), ("64", "4"), ("128", "4"), ("64",
 def enough(cell: Cell, settings: Settings) -> dict[str, Any]:
     """Fit with so much data, fine-tune, and walk on the virtual robot."""
     robot = load_robot("go2")
-    twin = draw(robot, *CASES[CASE], cell.seed)
+    twin = hidden(robot, CASE, cell.seed)
     if cell.row == NO_DATA:
         return on_twin(original(robot), twin)
     log = walked(twin, int(cell.row), cell.seed, float(cell.column))
     schedule = schedule_of(log, robot)
     folder = settings.folder("data", cell)
     budget_s = scaled(settings.simulated_s, int(cell.row), float(cell.column))
-    result = climbed(log, schedule, robot, budgeted(budget_s, held_out=0.0, seed=cell.seed), (STATIC,), folder)
+    asked = budgeted(budget_s, held_out=0.0, free=PUBLISHED_FREE, seed=cell.seed)
+    result = climbed(log, schedule, robot, asked, (STATIC,), folder)
     minutes = int(cell.row) * float(cell.column) / 60
     found = {**errors(result, twin), **closed(result), **effort(result), "budget_s": budget_s, "data_min": minutes}
     if settings.iterations > 0:
