@@ -1,4 +1,4 @@
-"""Reproduces in simulation what the paper claims (arXiv 2604.11090): five tables, ours and the baselines from the same run.
+"""Reproduces in simulation what the paper claims (arXiv 2604.11090): six tables, ours and the baselines from the same run.
 
   python bench/paper.py                                # all tables, breadth first; what is done is kept, the same command continues
   python bench/paper.py --table recovery --cells 4     # one table, and stop after four cells; or --minutes 50
@@ -8,9 +8,9 @@
 
 recovery: parameters recovered with every cost under noise. families: static, action-delta and residual on a parameter shift and a
 spring joint. horizon: a network by match-s, and the policy that comes of it; CMA-ES searches the curves that the network is taught, not
-its weights as the paper does. data: how much of it is needed. failures: rollouts that fall. A cell of CMA-ES takes about 5 minutes of
-two cores, one of ours less, in proportion to its data; 3 more where a policy is fine-tuned (these need PyTorch: pip install '.[train]').
-Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
+its weights as the paper does. data: how much of it is needed. biped: walking on the hind legs. failures: rollouts that fall. A cell of
+CMA-ES takes about 5 minutes of two cores, one of ours less, in proportion to its data; 3 more where a policy is fine-tuned (these need
+PyTorch: pip install '.[train]'). Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
 """
 
 import argparse

@@ -19,7 +19,7 @@ from surefoot.sim.twin import Twin
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import paper
-from paper_tables import cells, data, failures, fits, pages, plots, policies, recovery, render, spread, tables
+from paper_tables import biped, cells, data, failures, fits, page_recovery, pages, plots, policies, recovery, render, spread, tables
 from paper_tables.cells import Cell, Kept, Refused, Settings, Table, order, read_kept, run, write_kept
 from paper_tables.quick import quick
 from paper_tables.spread import Spread, apart, judge
@@ -64,7 +64,7 @@ class TestCells:
     def test_what_the_tables_hold(self):
         assert list(tables.TABLES) == list(render.ABOUT) == list(render.SECTIONS) == list(plots.PLOTS)
         sizes = {name: len(table.places) for name, table in tables.TABLES.items()}
-        assert sizes == {"recovery": 24, "families": 8, "horizon": 6, "data": 8, "failures": 12}
+        assert sizes == {"recovery": 24, "families": 8, "horizon": 6, "data": 8, "biped": 3, "failures": 12}
         for table in tables.TABLES.values():
             assert len(set(table.places)) == len(table.places)
             assert table.quick in table.places
@@ -186,6 +186,12 @@ class TestQuick:
         assert not fine
         assert "matches by falling" in said[0]
 
+    def test_nothing_is_measured_that_cannot_be_compared(self, tmp_path):
+        fine, said, measure = self.compared(tmp_path, 0.11, ())
+        assert fine
+        assert measure.calls == []
+        assert "no seed is committed" in said[0]
+
     def test_another_budget_is_not_compared(self, tmp_path):
         measure = Counted()
         write_kept("fake", kept("a", "x", 0.1, 0.2), tmp_path / "committed")
@@ -203,44 +209,44 @@ class TestRecoverySentences:
     def figures(self, near: float, state: float, far: float, ours: float = 0.05) -> Figures:
         values = dict.fromkeys(recovery.METHODS, 2.0) | {"wasserstein": near, "match-s-20": state, "match-o": far, "ours": ours}
         values |= {"ours, 64 rollouts": ours}
-        return Figures([one for row, mean in values.items() for case in pages.CASES for one in kept(row, case, mean, mean + 0.01)])
+        return Figures([one for row, mean in values.items() for case in page_recovery.CASES for one in kept(row, case, mean, mean + 0.01)])
 
     def test_the_order_holds(self):
-        said = pages.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
+        said = page_recovery.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
         assert "holds" in said
         assert "match-s 30.5 % (match-s-20" in said
         assert "each step by more than two" in said
 
     @pytest.mark.parametrize("means", [(0.4, 0.3, 0.8), (0.1, 0.9, 0.8), (0.9, 0.5, 0.1)])
     def test_the_order_is_refuted(self, means):
-        said = pages.recovery_order(self.figures(*means), "5.0")
+        said = page_recovery.recovery_order(self.figures(*means), "5.0")
         assert "refuted" in said
         assert "holds" not in said
 
     def test_an_order_within_chance_says_so(self):
-        assert "the first two are within two standard errors" in pages.recovery_order(self.figures(0.3, 0.305, 0.8), "5.0")
+        assert "the first two are within two standard errors" in page_recovery.recovery_order(self.figures(0.3, 0.305, 0.8), "5.0")
 
     def test_an_inversion_within_chance_refutes_nothing(self):
-        said = pages.recovery_order(self.figures(0.305, 0.3, 0.8), "5.0")
+        said = page_recovery.recovery_order(self.figures(0.305, 0.3, 0.8), "5.0")
         assert "neither confirmed nor refuted" in said
         assert "the first two are the other way round" in said
 
     def test_one_seed_is_not_judged(self):
         one = Figures([each for each in self.figures(0.9, 0.3, 0.8).kept if each.seed == 0])
-        said = pages.recovery_order(one, "5.0")
+        said = page_recovery.recovery_order(one, "5.0")
         assert said.endswith("one seed: not judged.")
         assert "refuted" not in said
-        assert "one seed: not judged" in pages.recovery_worse(one)
+        assert "one seed: not judged" in page_recovery.recovery_worse(one)
 
     def test_ours_against_the_published(self):
-        assert pages.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
-        said = pages.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
+        assert page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
+        said = page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
         assert "10.5 % at 2.5 N·m (ours), NOT below the published 8.3 %" in said
         assert "at 5.0 N·m (ours), below the published 18.7 %" in said
 
     def test_where_ours_is_worse(self):
-        assert "nowhere worse" in pages.recovery_worse(self.figures(0.1, 0.3, 0.8))
-        said = pages.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
+        assert "nowhere worse" in page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8))
+        said = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
         assert "than wasserstein at 2.5 N·m (20.5 % against 10.5 %, more than two standard errors apart)" in said
         assert "than the published 18.7 % at 5.0 N·m" in said
         assert "match-o" not in said
@@ -248,11 +254,11 @@ class TestRecoverySentences:
     def test_nowhere_needs_every_cell(self):
         whole = self.figures(0.1, 0.3, 0.8)
         some = Figures([one for one in whole.kept if one.row != "mmd"])
-        assert "nowhere" not in pages.recovery_worse(some)
-        assert "not measured: mmd at 0.0 N·m" in pages.recovery_worse(some)
+        assert "nowhere" not in page_recovery.recovery_worse(some)
+        assert "not measured: mmd at 0.0 N·m" in page_recovery.recovery_worse(some)
         refused = Figures([*whole.kept, Kept("ours", "5.0", 2, {"refused": "falls"})])
-        assert "nowhere" not in pages.recovery_worse(refused)
-        assert "refused: ours at 5.0 N·m (1)" in pages.recovery_worse(refused)
+        assert "nowhere" not in page_recovery.recovery_worse(refused)
+        assert "refused: ours at 5.0 N·m (1)" in page_recovery.recovery_worse(refused)
 
 
 class TestOtherSentences:
@@ -297,6 +303,18 @@ class TestOtherSentences:
         assert "4.0 times less (more than two standard errors apart); independent rollouts would give 4.0 times less" in said
         assert "32 rollouts are the fewest" in said
         assert "64 of 2 s 9.0 %, 32 of 4 s 10.0 %" in said
+
+    @pytest.mark.parametrize(("after", "worse"), [(0.2, False), (1.4, True)])
+    def test_biped(self, after, worse):
+        found = [
+            *kept(biped.ORIGINAL, biped.SHIFTED, 1.0, 1.1, figure="lateral_m"),
+            *kept(biped.ORIGINAL, biped.NOMINAL, 93, 93, figure="stood"),
+        ]
+        assert "not measured yet" in pages.biped_section(Figures(found))[1][0]
+        said = " ".join(pages.biped_section(Figures([*found, *kept(biped.AFTER, biped.SHIFTED, after, after, figure="lateral_m")]))[1])
+        assert f"1.05 m before the loop, {after:.2f} m after it" in said
+        assert ("NOT become less" in said) == worse
+        assert "stands for 10 s in 93 of 100" in said
 
     def test_failures(self):
         found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)

@@ -31,9 +31,9 @@ USUAL_DATA_S = 8 * SECONDS  # of data, for which the budget of a table is meant
 NO_LIMIT = 10**9  # evaluations: simulated seconds are what is limited
 
 
-def agents(robot: Robot) -> Callable[[int], Agent]:
+def agents(robot: Robot, policy: str = POLICY) -> Callable[[int], Agent]:
     """Makes the policy for any number of worlds."""
-    return lambda n: make_agent(POLICY, robot, n)
+    return lambda n: make_agent(policy, robot, n)
 
 
 def hidden(robot: Robot, case: str, seed: int) -> Twin:
@@ -63,9 +63,9 @@ def shifted(robot: Robot, seed: int, *, spring: bool) -> Twin:
     return Twin(f"{'spring' if spring else 'shifted'}-{seed}", robot, drawn)
 
 
-def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS) -> RobotLog:
+def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS, policy: str = POLICY) -> RobotLog:
     """Its log, with the base as motion capture gives it: only match-s looks at that."""
-    return record(twin, POLICY, rollouts=rollouts, seconds=seconds, seed=900 + seed, base=True)
+    return record(twin, policy, rollouts=rollouts, seconds=seconds, seed=900 + seed, base=True)
 
 
 def budgeted(simulated_s: float, **given: Any) -> FitSettings:
@@ -91,13 +91,15 @@ def fitted(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSetting
         raise Refused(str(reason)) from None
 
 
-def climbed(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...], folder: Path) -> FitResult:
+def climbed(
+    log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...], folder: Path, policy: str = POLICY,
+) -> FitResult:  # fmt: skip
     """Family after family; every answer of the simulator is kept in `folder`, since fine-tuning comes after and may be stopped."""
     identity: dict[str, object] = {"log": log.metadata, "settings": repr(settings)}
 
     def one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
         journal = Journal(folder / "journal" / asked.family.name.replace(" ", "-"), identity)
-        return Fit(log, schedule, robot, agents(robot), asked, journal, start=start, base=base).run()
+        return Fit(log, schedule, robot, agents(robot, policy), asked, journal, start=start, base=base).run()
 
     try:
         return climb(settings, one, rungs)

@@ -1,151 +1,12 @@
-"""The sections of docs/results.md, each from the figures of its table. Every sentence is computed: none knows a result."""
+"""The sections of docs/results.md but that of parameter recovery, each from the figures of its table. Every sentence is computed: none knows a result."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from recover import CASES
-from recover import PUBLISHED as RECOVERED
-from results import RESULTS
-
-from paper_tables import data, failures, policies, recovery
+from paper_tables import biped, data, failures, policies
 from paper_tables.spread import Spread, apart, surety
-from paper_tables.words import NOT_YET, NOTHING, Figures, listed, percent, plain, published, share, shown, table
-
-PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
-    **{("wasserstein", case): f"{100 * error:g} %" for case, error in RECOVERED.items()},
-    ("match-s", "5.0"): "37.8 % (horizon not known)", ("match-o", "2.5"): "40.7 %", ("match-o", "5.0"): "86.3 %",
-}  # fmt: skip
-PUBLISHED_CANDIDATES = 200 * 13  # generations × population of 24 numbers, each candidate on 64 rollouts
-NOISES = {"0.0": "no noise", "2.5": "2.5 N·m", "5.0": "5.0 N·m, late by 0.02-0.1 s"}
-STATE_COSTS = ("match-s-1", "match-s-20", "match-s")
-OURS = (recovery.OURS, recovery.OURS_WHOLE)
-
-
-def best_of(found: Figures, rows: Sequence[str], column: str, figure: str) -> tuple[str, Spread] | None:
-    """The row with the lowest mean."""
-    there = [(row, found.at(row, column, figure)) for row in rows]
-    there = [(row, spread) for row, spread in there if spread.n]
-    return min(there, key=lambda one: one[1].mean) if there else None
-
-
-def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
-    """Parameters recovered."""
-    headings = ["method"] + [text for case in CASES for text in (NOISES[case], "published")] + ["simulated s", "min a cell"]
-    rows = []
-    first = [
-        text for case in CASES for text in (percent(replace(found.at(recovery.OURS, case, "error_before"), cut=0), found.seeds), NOTHING)
-    ]
-    rows.append(["not fitted", *first, NOTHING, NOTHING])
-    for method in recovery.METHODS:
-        cells = [
-            text
-            for case in CASES
-            for text in (percent(found.at(method, case, "error"), found.seeds), published(PUBLISHED_ERRORS, method, case))
-        ]
-        minutes = [one.wall_clock_s / 60 for one in found.kept if one.row == method]
-        took = Spread(tuple(minutes))
-        name = f"CMA-ES, {method}" if method in recovery.COSTS else f"{method} (quantile)"
-        rows.append([name, *cells, plain(found.over_columns(method, "simulated_s"), digits=0), plain(took, digits=1)])
-    said = [recovery_order(found, case) for case in ("2.5", "5.0")] + [recovery_best(found), recovery_worse(found)]
-    return table(headings, rows), [*said, *recovery_effort(found), *recovery_harder()]
-
-
-def recovery_effort(found: Figures) -> list[str]:
-    """What the searches had to do with, against the published ones."""
-    tried = Spread(tuple(value for cost in recovery.COSTS for value in found.over_columns(cost, "evaluations").values))
-    ours = found.over_columns(recovery.OURS, "evaluations")
-    if not tried.n or not ours.n:
-        return []
-    return [
-        f"CMA-ES simulated {tried.mean:.0f} candidates a cell, and the published search {PUBLISHED_CANDIDATES} (200 generations of 13), each of these on "
-        f"{recovery.PUBLISHED_ROLLOUTS} rollouts instead of {recovery.ROLLOUTS}; ours settled after {ours.mean:.0f}."
-    ]
-
-
-def recovery_harder(path: Path = RESULTS / "recover.json") -> list[str]:
-    """What our fit does where more is hidden, from the bench of that."""
-    if not path.exists():
-        return []
-    cases = json.loads(path.read_text(encoding="utf-8"))["summary"]
-    parts = [f"{100 * cases[case]['mean_error']:.1f} % at {case} N·m" for case in CASES if case in cases]
-    return [
-        f"The problem that users have is harder: with viscous friction and delay hidden too (38 numbers, 64 rollouts, the fit as it comes), the same error is {listed(parts)} "
-        "([bench/recover.py](../bench/recover.py))."
-    ]
-
-
-def recovery_order(found: Figures, case: str) -> str:
-    """Whether Wasserstein < match-s < match-o, all with CMA-ES; of match-s the horizon that does best."""
-    near, far = found.at("wasserstein", case, "error"), found.at("match-o", case, "error")
-    state = best_of(found, STATE_COSTS, case, "error")
-    if not near.n or not far.n or state is None:
-        return f"The order of the costs at {case} N·m: not measured yet."
-    name, middle = state
-    figures = f"Wasserstein {share(near)}, match-s {share(middle)} ({name}, its best horizon), match-o {share(far)}"
-    some = [f"{spread.refused} of {words}" for spread, words in ((near, "Wasserstein"), (middle, "match-s"), (far, "match-o")) if spread.refused]  # fmt: skip
-    figures += f" (seeds that were refused: {listed(some)})" if some else ""
-    order = f"At {case} N·m the published order (Wasserstein better than match-s better than match-o)"
-    pairs = ((near, middle, "the first two"), (middle, far, "the last two"))
-    if any(spread.n < 2 for spread in (near, middle, far)):
-        return f"{order}: {figures}; one seed: not judged."
-    if any(apart(high, low) for low, high, _ in pairs):
-        return f"{order} is refuted here: {figures}."
-    if not near.mean < middle.mean < far.mean:
-        turned = listed([words for low, high, words in pairs if not low.mean < high.mean])
-        return f"{order} is neither confirmed nor refuted: {figures}; {turned} are the other way round, within two standard errors."
-    doubts = [words for low, high, words in pairs if not apart(low, high)]
-    doubt = f", though {listed(doubts)} are within two standard errors" if doubts else ", each step by more than two standard errors"
-    return f"{order} holds: {figures}{doubt}."
-
-
-def recovery_best(found: Figures) -> str:
-    """Our best row against the published figures."""
-    parts = []
-    for case in ("2.5", "5.0"):
-        best = best_of(found, OURS, case, "error")
-        if best is not None:
-            beaten = best[1].mean < RECOVERED[case]
-            parts.append(f"{share(best[1])} at {case} N·m ({best[0]}), {'below' if beaten else 'NOT below'} the published {100 * RECOVERED[case]:g} %{'' if best[1].n > 1 else ' (one seed: not judged)'}")  # fmt: skip
-    return f"Our best row: {'; '.join(parts)}." if parts else f"Our rows: {NOT_YET.lower()}"
-
-
-def recovery_worse(found: Figures) -> str:
-    """Where another method, with the same data, is better than ours, and where ours stays above the published figure."""
-    worse, names = [], (recovery.OURS, *recovery.COSTS)
-    cells = {f"{method} at {case} N·m": found.at(method, case, "error") for method in names for case in CASES}
-    compared = False
-    for case in CASES:
-        ours = found.at(recovery.OURS, case, "error")
-        for method in recovery.COSTS:
-            other = found.at(method, case, "error")
-            compared |= bool(ours.n and other.n)
-            if ours.n and other.n and other.mean < ours.mean:
-                worse.append(f"than {method} at {case} N·m ({share(ours)} against {share(other)}, {surety(ours, other)})")
-        if ours.n and ours.mean > RECOVERED[case]:
-            worse.append(f"than the published {100 * RECOVERED[case]:g} % at {case} N·m ({share(ours)}, with {recovery.ROLLOUTS} rollouts instead of 64)")  # fmt: skip
-    if not compared:
-        return f"Where ours is worse: {NOT_YET.lower()}"
-    if worse:
-        return f"Ours is worse {listed(worse)}{_gaps(cells)}."
-    return _nowhere("Ours", cells, "with the same data and the same simulated seconds")
-
-
-def _gaps(cells: Mapping[str, Spread]) -> str:
-    """What a comparison leaves out, in words: cells without a measurement, and seeds that were refused."""
-    absent = [name for name, spread in cells.items() if not spread.known and not spread.refused]
-    refused = [f"{name} ({spread.refused})" for name, spread in cells.items() if spread.refused]
-    return "".join([f"; not measured: {listed(absent)}" if absent else "", f"; refused: {listed(refused)}" if refused else ""])
-
-
-def _nowhere(who: str, cells: Mapping[str, Spread], how: str) -> str:
-    """That nothing was found to be worse; "nowhere" only where every cell has all its answers."""
-    gaps = _gaps(cells)
-    seeds = "" if all(spread.n > 1 for spread in cells.values() if spread.known) else " (one seed: not judged)"
-    return f"{who} is not worse {how} where both have an answer{seeds}{gaps}." if gaps else f"{who} is nowhere worse, {how}{seeds}."
-
+from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, nowhere, percent, plain, share, shown, table
 
 WALKED = (
     ("return", "return of 20 s", 1), ("velocity_error_m_s", "velocity error, m/s", 3), ("drift_x_m", "drift at +x, m", 2),
@@ -224,7 +85,7 @@ def policy_changes(found: Figures, rows: Sequence[str], column: str) -> str:
                 worse.append(f"{row} in {listed([what for what, is_so in (('drift', drifts), ('return', pays_less)) if is_so])}")
     if not parts:
         return f"The fine-tuned policies of the {column}: {NOT_YET.lower()}"
-    left = _gaps({row: found.at(row, column, "drift_m") for row in rows})
+    left = gaps({row: found.at(row, column, "drift_m") for row in rows})
     verdict = f"worse than the original: {listed(worse)}" if worse else f"none {'of these ' if left else ''}is worse than the original"
     return f"Policies on the {column}: {', '.join(parts)}; {verdict}{left}."
 
@@ -330,7 +191,7 @@ def failures_section(found: Figures) -> tuple[list[str], list[str]]:
     if there:
         cells = {f"{row} at {each}": found.at(row, each, "error") for row in (failures.GATED, failures.UNGATED) for each in failures.SHARES}
         how = "than the same search on all rows"
-        said.append(f"The gate makes it worse at {listed(worse)} of falls{_gaps(cells)}." if worse else _nowhere("The gate", cells, how))
+        said.append(f"The gate makes it worse at {listed(worse)} of falls{gaps(cells)}." if worse else nowhere("The gate", cells, how))
     return lines, said
 
 
@@ -348,3 +209,26 @@ def failures_growth(found: Figures, row: str) -> str:
         return f"{row.capitalize()}: {NOT_YET.lower()}" if not words else f"{row.capitalize()}{words}."
     (few, first), (many, last) = there[0], there[-1]
     return f"{row.capitalize()}: {share(first)} at {few} of falls, {share(last)} at {many} ({surety(first, last)}){words}."
+
+
+UPRIGHT = (
+    ("stood", "stood for 10 s, of 100", 1), ("lateral_m", "lateral drift, m", 2), ("drift_m", "off the commanded place, m", 2),
+    ("velocity_error_m_s", "velocity error, m/s", 3), ("falls_straight", "falls of 40 straight", 1), ("falls", "of 100 others", 1),
+)  # fmt: skip
+
+
+def biped_section(found: Figures) -> tuple[list[str], list[str]]:
+    """Walking on the hind legs, before and after the loop."""
+    rows = []
+    for row, column in biped.BIPED.places:
+        gap, floor = (found.at(row, column, name) for name in ("gap", "floor"))
+        walked = [shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits) for name, _, digits in UPRIGHT]
+        rows.append([f"{row}, {column}", *walked, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4)])
+    lines = table(["policy and robot", *(name for _, name, _ in UPRIGHT), "held-out gap", "floor"], rows)
+    old, new = (found.at(row, biped.SHIFTED, "lateral_m") for row in (biped.ORIGINAL, biped.AFTER))
+    if not (old.known and new.known):
+        return lines, [f"The drift on the hind legs: {NOT_YET.lower()}"]
+    worse = " It does NOT become less." if drifts_more(new, old) else ""
+    said = f"Lateral drift after 4 s at 0.5 m/s: {drift(old)} before the loop, {drift(new)} after it ({surety(old, new)}); published 1.2 m and 0.2 m.{worse}"
+    stood = found.at(biped.ORIGINAL, biped.NOMINAL, "stood")
+    return lines, [said, *([f"In its own simulator the policy stands for 10 s in {stood.mean:.0f} of 100 episodes."] if stood.n else [])]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from recover import CASES
 from recover import PUBLISHED as RECOVERED
 
-from paper_tables import data, failures, policies, recovery
+from paper_tables import biped, data, failures, policies, recovery
 from paper_tables.spread import Spread
 from paper_tables.words import Figures
 from surefoot.report.charts import ADAPTED, FOURTH, ROBOT, SIMULATOR, Bar, Level, Series, bars, line_chart
@@ -92,6 +92,16 @@ def data_plot(found: Figures) -> list[str]:
     ]
 
 
+def biped_plot(found: Figures) -> list[str]:
+    """Lateral drift on the hind legs."""
+    looks = (ROBOT, SIMULATOR, ADAPTED)
+    made = [
+        bar(f"{row}, {column}", found.at(row, column, "lateral_m"), look)
+        for (row, column), look in zip(biped.BIPED.places, looks, strict=True)
+    ]
+    return [bars([one for one in made if one.value == one.value], "lateral drift after 4 s, m", title="On the hind legs")]
+
+
 def failures_plot(found: Figures) -> list[str]:
     """Error over the share of episodes that fall."""
     shares = [float(each.rstrip(" %")) for each in failures.SHARES]
@@ -101,5 +111,6 @@ def failures_plot(found: Figures) -> list[str]:
 
 
 PLOTS: dict[str, Callable[[Figures], list[str]]] = {
-    "recovery": recovery_plot, "families": families_plot, "horizon": horizon_plot, "data": data_plot, "failures": failures_plot,
+    "recovery": recovery_plot, "families": families_plot, "horizon": horizon_plot, "data": data_plot, "biped": biped_plot,
+    "failures": failures_plot,
 }  # fmt: skip

@@ -26,6 +26,9 @@ def quick(tables: Sequence[Table], settings: Settings, out: Path, *, committed: 
     fine = True
     for table in tables:
         row, column = table.quick
+        if not any((one.row, one.column) == table.quick for one in kept[table.name]):
+            say(f"{table.name}: {row}, {column}: not measured, since no seed is committed to hold it against")
+            continue
         seed = 1 + max((one.seed for one in kept[table.name]), default=-1)
         new = measured(table, Cell(row, column, seed), replace(settings, iterations=0, work=out / "work"))
         write_kept(table.name, [new], out)

@@ -12,11 +12,12 @@ from close_the_loop import figures
 from paper_tables.fits import POLICY
 from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
 from surefoot.errors import SurefootError
-from surefoot.policy.agents import PolicyAgent
+from surefoot.policy.agents import PolicyAgent, meant_by
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
+from surefoot.verify.evaluate import Evaluation, evaluate
 
 WORLDS, SEED = 100, 5
 
@@ -26,13 +27,13 @@ def original(robot: Robot) -> Path:
     return robot.path.parent / "policies" / f"{POLICY}.onnx"
 
 
-def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int) -> Path:
+def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int, policy: str | Path = POLICY) -> Path:
     """The policy, fine-tuned by the command that a user would give."""
     write_adaptation(folder / ADAPTATION, adaptation)
     out = folder / "tuned"
     words = (
         "finetune",
-        POLICY,
+        policy,
         "--adaptation",
         folder / ADAPTATION,
         "--out",
@@ -53,7 +54,7 @@ def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int) -> P
 def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:
     """Figures of a policy on the virtual robot itself; drift is the distance from the commanded place after 4 s at full speed."""
     loaded = OnnxPolicy.load(policy)
-    found = figures(_evaluation(loaded, twin))
+    found = figures(measured_on(policy, twin))
     off = found["drift_m"]
     return {
         "return": reward_of(loaded, twin), "velocity_error_m_s": found["velocity_error_m_s"], "turn_error_rad_s": found["turn_error_rad_s"],
@@ -62,10 +63,11 @@ def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _evaluation(policy: OnnxPolicy, twin: Twin) -> Any:
-    from surefoot.verify.evaluate import evaluate
-
-    return evaluate(twin.robot, lambda n: twin.worlds(n, seed=SEED), lambda n: PolicyAgent(policy, twin.robot, n), seed=SEED)
+def measured_on(policy: Path, twin: Twin) -> Evaluation:
+    """What `surefoot evaluate` measures, on the virtual robot."""
+    loaded = OnnxPolicy.load(policy)
+    robot = meant_by(twin.robot, loaded)
+    return evaluate(robot, lambda n: twin.worlds(n, seed=SEED), lambda n: PolicyAgent(loaded, robot, n), seed=SEED)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Figures as text: a cell with its spread, tables in Markdown, and lists in a sentence."""
+"""Figures as text: a cell with its spread, tables in Markdown, lists in a sentence, and what a comparison leaves out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -73,3 +73,17 @@ def listed(words: Sequence[str]) -> str:
 def published(figures: Mapping[tuple[str, str], str], row: str, column: str) -> str:
     """What the paper has in a cell, or a dash."""
     return figures.get((row, column), NOTHING)
+
+
+def gaps(cells: Mapping[str, Spread]) -> str:
+    """What a comparison leaves out, in words: cells without a measurement, and seeds that were refused."""
+    absent = [name for name, spread in cells.items() if not spread.known and not spread.refused]
+    refused = [f"{name} ({spread.refused})" for name, spread in cells.items() if spread.refused]
+    return "".join([f"; not measured: {listed(absent)}" if absent else "", f"; refused: {listed(refused)}" if refused else ""])
+
+
+def nowhere(who: str, cells: Mapping[str, Spread], how: str) -> str:
+    """That nothing was found to be worse; "nowhere" only where every cell has all its answers."""
+    left = gaps(cells)
+    seeds = "" if all(spread.n > 1 for spread in cells.values() if spread.known) else " (one seed: not judged)"
+    return f"{who} is not worse {how} where both have an answer{seeds}{left}." if left else f"{who} is nowhere worse, {how}{seeds}."
