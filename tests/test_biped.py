@@ -19,10 +19,10 @@ from surefoot.learn.rewards import Motion
 from surefoot.learn.starts import Shares, make_starts
 from surefoot.learn.task import biped, load_task, weighted
 from surefoot.learn.train import train
-from surefoot.learn.upright import hind_legs, stand_on_hind_legs
+from surefoot.learn.upright import hind_legs, holding_torque_nm, stand_on_hind_legs
 from surefoot.logs import read_log
 from surefoot.policy import OnnxPolicy, ZeroAgent, as_meant
-from surefoot.robot import load_robot
+from surefoot.robot import LEVEL, load_robot
 from surefoot.robot.load import foot_geoms, joint_addresses
 from surefoot.robot.model import lowest_point
 from surefoot.sim import Worlds
@@ -100,6 +100,20 @@ class TestPose:
         held, sunk = np.abs(worlds.joint_position_rad - stand.posture.pose_rad).max(axis=1)
         assert held < 0.03
         assert sunk > 0.1
+
+    def test_a_posture_alone_tells_them_too(self, go2, stand):
+        assert holding_torque_nm(go2, stand.posture) == pytest.approx(stand.torque_nm)
+
+    def test_level_the_torques_hold_it_too(self, robot):
+        """Every robot carries its weight at rest: targets that are off the pose by torque / kp keep it from sinking."""
+        torque, kp = holding_torque_nm(robot, LEVEL), np.array(robot.contract.kp_nm_per_rad)
+        sunk = []
+        for target in (np.zeros(len(kp)), torque / kp):
+            worlds = Worlds(robot, 1)
+            for _ in range(round(robot.contract.control_hz)):
+                worlds.step((target / np.array(robot.contract.action_scale_rad))[None])
+            sunk.append(robot.base_height_m - worlds.base_position_m[0, 2])
+        assert abs(sunk[1]) < 0.5 * sunk[0]
 
     def test_the_motors_of_a_go2_have_plenty(self, go2, stand):
         share = np.abs(stand.torque_nm) / go2.contract.torque_limit_nm
@@ -319,7 +333,8 @@ class TestTraining:
         with torch.no_grad():
             action = learner.actor.mlp(upright.get_observations()["actor"]).numpy()
         target = np.array(go2.contract.pose_rad) + 0.5 * action.mean(axis=0)
-        off, way = np.abs(target - task.posture.pose_rad), np.abs(np.array(task.posture.pose_rad) - go2.contract.pose_rad)
+        held = np.array(task.posture.pose_rad) + holding_torque_nm(go2, task.posture) / np.array(go2.contract.kp_nm_per_rad)
+        off, way = np.abs(target - held), np.abs(held - go2.contract.pose_rad)
         assert off.max() < 0.4 * way.max()
 
     def test_a_walk_says_nothing_of_a_posture(self, go2, tmp_path):

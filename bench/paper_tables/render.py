@@ -41,7 +41,7 @@ ABOUT = {
         "Parameter recovery",
         f"Mean relative error of armature and dry friction of the 12 joints of a Go2, drawn from {RANGES['armature_kgm2'][0]:g}-{RANGES['armature_kgm2'][1]:g} kg·m² and {RANGES['dry_friction_nm'][0]:g}-{RANGES['dry_friction_nm'][1]:g} N·m. "
         f"These 24 numbers and the size of the torque noise are free for every method. {recovery.ROLLOUTS} rollouts of 4 s, out of which CMA-ES gets about half as many generations as the paper gave it; "
-        f"one row has the paper's {recovery.PUBLISHED_ROLLOUTS} rollouts, and no more simulated seconds than the others. match-s gets the base state that motion capture would give.",
+        f"one row has the paper's {recovery.PUBLISHED_ROLLOUTS} rollouts, and no more simulated seconds than the others. match-s gets the state of the base as it was, exact, which is more than motion capture gives.",
     ),
     "families": (
         "Families",

@@ -5,8 +5,8 @@ that PPO spends its samples on following commands rather than on finding out tha
 of learning from nothing, and the one that ends in gaits that only work with exploration noise. The teacher has a
 clock and the policy has none; it reads the phase of the gait from its last action and its joints.
 
-Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them, or as
-far on the way there as the base is. A robot falls that way; but it does not fall by throwing its legs back to the default
+Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them, under the
+robot's weight, or as far on the way there as the base is. A robot falls that way; but it does not fall by throwing its legs back to the default
 pose, and explores around a pose in which standing is possible.
 """
 
@@ -19,6 +19,7 @@ import torch
 from surefoot.errors import RobotError, nearest
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.randomize import TaskError
+from surefoot.learn.upright import holding_torque_nm
 from surefoot.policy.agents import Agent
 from surefoot.policy.trot import TrotAgent
 from surefoot.robot import Sensors
@@ -26,14 +27,15 @@ from surefoot.sim.sensing import gravity_in_base
 
 
 class HoldAgent:
-    """Targets between the default pose and the posture's, as far as the base is between level and upright."""
+    """Targets between the default pose and what holds the posture at rest, as far as the base is between level and upright."""
 
     label = hash = "hold"
 
     def __init__(self, env: WalkEnv) -> None:
         self._env, self._posture = env, env.task.posture
         contract = env.robot.contract
-        self._way = (np.array(self._posture.pose_rad or contract.pose_rad) - contract.pose_rad) / np.array(contract.action_scale_rad)
+        sag = holding_torque_nm(env.robot, self._posture) / np.array(contract.kp_nm_per_rad)  # a PD controller gives nothing at its target
+        self._way = (np.array(self._posture.pose_rad or contract.pose_rad) + sag - contract.pose_rad) / np.array(contract.action_scale_rad)
 
     def reset(self, ids: np.ndarray | None = None) -> None:
         """Nothing to forget."""

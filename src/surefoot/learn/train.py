@@ -56,7 +56,8 @@ def train(
 
     def make_learner(env: WalkEnv) -> Learner:
         mirror = Mirror(robot, env.mirror_parts()) if robot.mirror else None
-        return Learner(env.get_observations(), env.num_actions, settings, mirror)
+        first = settings if task.start_std is None else dataclasses.replace(settings, start_std=task.start_std)
+        return Learner(env.get_observations(), env.num_actions, first, mirror)
 
     def begin(env: WalkEnv, learner: Learner) -> bool:
         if task.teacher is None:
@@ -88,6 +89,8 @@ def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> d
     about = dataclasses.asdict(task) | {"rewards": {reward.name: reward.weight for reward in task.rewards}}
     if task.posture.level:
         del about["posture"], about["starts"]
+    if task.start_std is None:
+        del about["start_std"]
     return {
         "robot": robot.name,
         "robot_hash": robot.hash,

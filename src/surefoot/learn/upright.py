@@ -108,6 +108,34 @@ def _refuse_out_of_reach(stand: Stand, robot: Robot, way_out: str) -> None:
         )
 
 
+def holding_torque_nm(robot: Robot, posture: Posture) -> np.ndarray:
+    """What the joints give in a posture at rest, (n_joints,), with the weight on its feet."""
+    model = robot.spec().compile()
+    data = mujoco.MjData(model)
+    qpos, dofs = joint_addresses(model, robot.contract.joints)
+    first = model.body(robot.base).jntadr[0]
+    start = int(model.jnt_qposadr[first])
+    data.qpos[qpos] = posture.pose_rad or robot.contract.pose_rad
+    data.qpos[start : start + 7] = (0, 0, 0, *posture.base_quaternion)
+    mujoco.mj_forward(model, data)
+    torque, _, _ = _at_rest(model, data, [foot_geoms(model, foot) for foot in posture.feet or robot.feet], int(model.jnt_dofadr[first]))
+    return torque[dofs]
+
+
+def _at_rest(model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]], base_dof: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Torques (nv,) of a robot at rest on these feet, what the feet cannot give the base (6,), and the base's height above the lowest of them, m."""
+    lowest = [min(lowest_point(model, data, g) for g in geoms) for geoms in feet]
+    needed = data.qfrc_bias - data.qfrc_passive
+    push = np.zeros((3 * len(feet), model.nv))
+    for k, geoms in enumerate(feet):
+        point = np.array([*data.geom_xpos[geoms].mean(axis=0)[:2], lowest[k]])
+        mujoco.mj_jac(model, data, push[3 * k : 3 * k + 3], None, point, model.geom_bodyid[geoms[0]])
+    base = slice(base_dof, base_dof + 6)
+    force, *_ = np.linalg.lstsq(push[:, base].T, needed[base], rcond=1e-6)
+    missing = needed[base] - push[:, base].T @ force  # of two points: a moment about the line between them
+    return needed - push.T @ force, missing, -min(lowest)
+
+
 class _Scale:
     """Weighs poses of the hind legs: torques at rest, balance, and what comes near the floor."""
 
@@ -149,19 +177,9 @@ class _Scale:
         data.qpos[self._qpos] = pose
         data.qpos[self._base_qpos : self._base_qpos + 7] = (0, 0, 0, *posture.base_quaternion)
         mujoco.mj_forward(model, data)
-        lowest = [min(lowest_point(model, data, g) for g in geoms) for geoms in self._feet]
-        needed = data.qfrc_bias - data.qfrc_passive
-        push = np.zeros((6, model.nv))
-        for k, geoms in enumerate(self._feet):
-            point = np.array([*data.geom_xpos[geoms].mean(axis=0)[:2], lowest[k]])
-            mujoco.mj_jac(model, data, push[3 * k : 3 * k + 3], None, point, model.geom_bodyid[geoms[0]])
-        base = slice(self._base_dof, self._base_dof + 6)
-        force, *_ = np.linalg.lstsq(push[:, base].T, needed[base], rcond=1e-6)
-        missing = needed[base] - push[:, base].T @ force  # what two points cannot give: a moment about the line between them
-        torque = (needed - push.T @ force)[self._dofs]
-        height_m = -min(lowest)
+        torque, missing, height_m = _at_rest(model, data, self._feet, self._base_dof)
         stand = Posture(posture.name, posture.pitch_rad, round(height_m, 4), RISE_S, posture.pose_rad, posture.feet)
-        return Stand(stand, torque, float(np.linalg.norm(missing)) / (self._robot.mass_kg * GRAVITY_M_S2))
+        return Stand(stand, torque[self._dofs], float(np.linalg.norm(missing)) / (self._robot.mass_kg * GRAVITY_M_S2))
 
     def crowded(self, posture: Posture) -> bool:
         """Whether something else is near the floor, or the feet near each other, in the pose that was weighed last."""
