@@ -214,7 +214,7 @@ class TestRecoverySentences:
     def test_the_order_holds(self):
         said = page_recovery.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
         assert "holds" in said
-        assert "match-s 30.5 % (match-s-20" in said
+        assert "match-s 30.5 % (match-s-20, its best horizon; match-s-1 200.5 % and match-s 200.5 %)" in said
         assert "each step by more than two" in said
 
     @pytest.mark.parametrize("means", [(0.4, 0.3, 0.8), (0.1, 0.9, 0.8), (0.9, 0.5, 0.1)])

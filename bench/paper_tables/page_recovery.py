@@ -83,7 +83,9 @@ def recovery_order(found: Figures, case: str) -> str:
     if not near.n or not far.n or state is None:
         return f"The order of the costs at {case} N·m: not measured yet."
     name, middle = state
-    figures = f"Wasserstein {share(near)}, match-s {share(middle)} ({name}, its best horizon), match-o {share(far)}"
+    others = [f"{cost} {share(found.at(cost, case, 'error'))}" for cost in STATE_COSTS if cost != name and found.at(cost, case, "error").n]
+    horizon = f"{name}, its best horizon" + (f"; {listed(others)}" if others else "")
+    figures = f"Wasserstein {share(near)}, match-s {share(middle)} ({horizon}), match-o {share(far)}"
     some = [f"{spread.refused} of {words}" for spread, words in ((near, "Wasserstein"), (middle, "match-s"), (far, "match-o")) if spread.refused]  # fmt: skip
     figures += f" (seeds that were refused: {listed(some)})" if some else ""
     order = f"At {case} N·m the published order (Wasserstein better than match-s better than match-o)"
