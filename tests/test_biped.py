@@ -16,7 +16,7 @@ from surefoot.learn.mirror import Mirror, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
 from surefoot.learn.rewards import Motion
-from surefoot.learn.starts import Shares, make_starts
+from surefoot.learn.starts import ON_ALL_FEET, RISING, UPRIGHT, Kinds, Shares, make_starts
 from surefoot.learn.task import biped, load_task, weighted
 from surefoot.learn.train import train
 from surefoot.learn.upright import hind_legs, holding_torque_nm, stand_on_hind_legs
@@ -242,6 +242,28 @@ class TestStarts:
         *_, done, _ = env.step(torch.zeros(400, 12))
         assert not done[upright > 0.98].any()
         assert done.float().mean() < 0.02
+
+    def test_each_kind_of_start_has_its_share_of_the_time(self):
+        """Though episodes that begin upright end at once, and others last long."""
+        kinds, rng, n = Kinds(Shares(0.5, 0.2), 300), np.random.default_rng(0), 300
+        lasts_s = np.array([0.5, 1.0, 3.0])
+        kind = kinds.draw(np.arange(n), rng)
+        age, spent = np.zeros(n), np.zeros(3)
+        for tick in range(4000):
+            age += 0.02
+            if tick > 1000:
+                spent += np.bincount(kind, minlength=3)
+            done = np.flatnonzero(age >= lasts_s[kind] * rng.uniform(0.8, 1.2, n))
+            kinds.ended(done, age[done])
+            kind[done] = kinds.draw(done, rng)
+            age[done] = 0.0
+        assert spent / spent.sum() == pytest.approx([0.5, 0.2, 0.3], abs=0.05)
+
+    @pytest.mark.parametrize(
+        ("shares", "kinds"), [(Shares(1.0, 0.0), {UPRIGHT}), (Shares(0.0, 0.0), {ON_ALL_FEET}), (Shares(0.0, 1.0), {RISING})]
+    )
+    def test_a_share_of_nothing_is_never_drawn(self, shares, kinds):
+        assert set(Kinds(shares, 1000).draw(np.arange(1000), np.random.default_rng(1))) == kinds
 
     def test_walking_still_begins_level(self, go2):
         env = WalkEnv(go2, load_task("walk", go2, "none"), 50)

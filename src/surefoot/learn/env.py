@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
 from surefoot.learn.randomize import Draws
 from surefoot.learn.rewards import LASTING_S, Motion
-from surefoot.learn.starts import LIBRARY, make_starts, turned
+from surefoot.learn.starts import LIBRARY, RISING, UPRIGHT, Kinds, make_starts, turned
 from surefoot.learn.task import Task, draw_commands
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
@@ -69,6 +69,7 @@ class WalkEnv:
         if not posture.level:
             parts = np.concatenate([np.ones(LIBRARY), np.linspace(0, 1, LIBRARY)])  # in the posture, and on the way to it
             self._starts = make_starts(robot, posture, parts, task.start_spread_rad, np.random.default_rng([seed, 9]))
+            self._kinds = Kinds(task.starts, n)
         self._limits = np.array(robot.contract.position_limit_rad)
         self._torque_limit = np.array(robot.contract.torque_limit_nm)
         self._command = np.zeros((n, 3))
@@ -234,8 +235,10 @@ class WalkEnv:
         velocity = rng.uniform(-0.3, 0.3, (n, 6))
         place, raised = np.tile([0.0, 0.0, self.robot.base_height_m], (n, 1)), np.zeros(n, dtype=bool)
         if not self.task.posture.level:
-            kind, shares = rng.random(n), self.task.starts
-            raised, rising = kind < shares.upright, (kind >= shares.upright) & (kind < shares.upright + shares.rising)
+            if self.tally.steps:
+                self._kinds.ended(rows, self._falls.age_s[rows])
+            kind = self._kinds.draw(rows, rng)
+            raised, rising = kind == UPRIGHT, kind == RISING
             some = np.flatnonzero(raised | rising)
             drawn = rng.integers(0, LIBRARY, len(some)) + LIBRARY * rising[some]
             joints[some], place[some, 2] = self._starts.joint_position_rad[drawn], self._starts.height_m[drawn]

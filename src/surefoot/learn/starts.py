@@ -16,14 +16,43 @@ from surefoot.robot.model import lowest_point
 
 PITCH_SPREAD_RAD = 0.1
 LIBRARY = 512  # of each kind
+UPRIGHT, RISING, ON_ALL_FEET = range(3)  # kinds of starts
+REMEMBERED = 200  # episodes of a kind, for the mean of their lengths
+LEAST_S = 0.1
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the episodes; the rest begins level, in the default pose."""
+    """Of the time that robots spend in episodes that begin so; the rest begins level, in the default pose."""
 
-    upright: float = 0.4  # in the posture
-    rising: float = 0.3  # anywhere between
+    upright: float = 0.5  # in the posture
+    rising: float = 0.25  # anywhere between
+
+
+class Kinds:
+    """Draws which kind of start comes next, so that each has its share of the time.
+
+    At first a robot that begins upright falls within a second, and one on four legs has three: of shares of the episodes, four
+    fifths of the time would go to robots that have nothing to balance yet. Later it is the other way round.
+    """
+
+    def __init__(self, shares: Shares, n: int) -> None:
+        self._shares = np.array([shares.upright, shares.rising, max(1.0 - shares.upright - shares.rising, 0.0)])
+        self._length_s = np.ones(3)
+        self._kind = np.full(n, ON_ALL_FEET)
+
+    def ended(self, rows: np.ndarray, age_s: np.ndarray) -> None:
+        """Episodes of these robots ended at these ages."""
+        for kind in (UPRIGHT, RISING, ON_ALL_FEET):
+            ages = age_s[self._kind[rows] == kind]
+            forget = (1 - 1 / REMEMBERED) ** len(ages)
+            self._length_s[kind] = forget * self._length_s[kind] + (1 - forget) * (ages.mean() if len(ages) else 0.0)
+
+    def draw(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The kinds with which these robots begin now."""
+        weight = self._shares / np.maximum(self._length_s, LEAST_S)
+        self._kind[rows] = np.searchsorted(np.cumsum(weight / weight.sum()), rng.random(len(rows)), side="right").clip(max=ON_ALL_FEET)
+        return self._kind[rows]
 
 
 @dataclass(frozen=True, eq=False)
