@@ -64,7 +64,7 @@ class TestCells:
     def test_what_the_tables_hold(self):
         assert list(tables.TABLES) == list(render.ABOUT) == list(render.SECTIONS) == list(plots.PLOTS)
         sizes = {name: len(table.places) for name, table in tables.TABLES.items()}
-        assert sizes == {"recovery": 24, "families": 8, "horizon": 6, "data": 8, "biped": 3, "failures": 12}
+        assert sizes == {"recovery": 27, "families": 8, "horizon": 6, "data": 8, "biped": 3, "failures": 12}
         for table in tables.TABLES.values():
             assert len(set(table.places)) == len(table.places)
             assert table.quick in table.places
@@ -145,16 +145,20 @@ class TestSpread:
         inside = [judge(row[-1], Spread(tuple(row[:-1])))[0] for row in drawn]
         assert np.mean(inside) == pytest.approx(0.95, abs=0.012)
 
-    def test_one_seed_judges_nothing(self):
-        assert judge(7.0, Spread((1.0,)))[0]
-        assert "not judged" in judge(7.0, Spread(()))[1]
-
-    def test_apart_needs_two_standard_errors(self):
-        low = Spread((1.0, 1.1, 0.9))
-        assert apart(low, Spread((1.4, 1.5, 1.3)))
-        assert not apart(low, Spread((1.1, 1.2, 1.0)))
-        assert not apart(Spread((1.4, 1.5, 1.3)), low)
+    def test_methods_are_compared_robot_by_robot(self):
+        """A robot that is hard for both methods does not hide that one is better on each of them."""
+        low = Spread((1.0, 2.0, 9.0))
+        assert apart(low, Spread((1.4, 2.5, 9.4)))
+        assert not apart(Spread((1.4, 2.5, 9.4)), low)
+        assert not apart(low, Spread((1.4, 1.5, 9.4)))
+        assert not apart(low, Spread((1.4, 2.5, 9.4), of_seeds=(2, 0, 1)))  # the same values, of other robots
         assert not apart(Spread((1.0,)), Spread((9.0, 9.1)))
+
+    @pytest.mark.parametrize("n", [2, 3, 5])
+    def test_equal_methods_are_told_apart_one_time_in_twenty(self, n):
+        drawn = np.random.default_rng(n).normal(0.0, 1.0, (4000, 2, n))
+        pairs = [(Spread(tuple(one)), Spread(tuple(other))) for one, other in drawn]
+        assert np.mean([apart(*pair) or apart(*pair[::-1]) for pair in pairs]) == pytest.approx(0.05, abs=0.012)
 
 
 class TestQuick:
@@ -187,10 +191,12 @@ class TestQuick:
         assert "matches by falling" in said[0]
 
     def test_nothing_is_measured_that_cannot_be_compared(self, tmp_path):
-        fine, said, measure = self.compared(tmp_path, 0.11, ())
-        assert fine
-        assert measure.calls == []
-        assert "no seed is committed" in said[0]
+        for committed, says in (((), "no seeds"), ((0.1,), "1 seed ")):
+            fine, said, measure = self.compared(tmp_path, 0.11, committed)
+            assert not fine
+            assert measure.calls == []
+            assert f"not measured, since {says}" in said[0]
+            assert "judged 0 of 1 tables" in said[1]
 
     def test_another_budget_is_not_compared(self, tmp_path):
         measure = Counted()
@@ -209,45 +215,77 @@ class TestRecoverySentences:
     def figures(self, near: float, state: float, far: float, ours: float = 0.05) -> Figures:
         values = dict.fromkeys(recovery.METHODS, 2.0) | {"wasserstein": near, "match-s-20": state, "match-o": far, "ours": ours}
         values |= {"ours, 64 rollouts": ours}
-        return Figures([one for row, mean in values.items() for case in page_recovery.CASES for one in kept(row, case, mean, mean + 0.01)])
+        return Figures(
+            [
+                one
+                for k, (row, mean) in enumerate(values.items())
+                for case in page_recovery.CASES
+                for one in kept(row, case, mean, mean + 0.01 + 0.001 * k, mean + 0.02 - 0.001 * k)
+            ]
+        )
 
-    def test_the_order_holds(self):
-        said = page_recovery.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
-        assert "holds" in said
-        assert "match-s 30.5 % (match-s-20, its best horizon; match-s-1 200.5 % and match-s 200.5 %)" in said
-        assert "each step by more than two" in said
-
-    @pytest.mark.parametrize("means", [(0.4, 0.3, 0.8), (0.1, 0.9, 0.8), (0.9, 0.5, 0.1)])
-    def test_the_order_is_refuted(self, means):
+    @pytest.mark.parametrize(
+        ("means", "verdict"),
+        [
+            ((0.1, 0.3, 0.8), "confirmed for match-s-20"),
+            ((0.4, 0.3, 0.8), "refuted for match-s-1"),
+            ((0.1, 0.9, 0.8), "refuted for match-s-1, match-s-20 and match-s"),
+            ((0.3, 0.302, 0.8), "neither confirmed nor refuted for match-s-20"),
+            ((0.302, 0.3, 0.8), "neither confirmed nor refuted for match-s-20"),
+        ],
+    )
+    def test_the_order_of_the_costs(self, means, verdict):
+        """Each horizon of match-s is judged by itself; the others are far above match-o here."""
         said = page_recovery.recovery_order(self.figures(*means), "5.0")
-        assert "refuted" in said
-        assert "holds" not in said
-
-    def test_an_order_within_chance_says_so(self):
-        assert "the first two are within two standard errors" in page_recovery.recovery_order(self.figures(0.3, 0.305, 0.8), "5.0")
-
-    def test_an_inversion_within_chance_refutes_nothing(self):
-        said = page_recovery.recovery_order(self.figures(0.305, 0.3, 0.8), "5.0")
-        assert "neither confirmed nor refuted" in said
-        assert "the first two are the other way round" in said
+        assert verdict in said
+        assert f"wasserstein {100 * means[0] + 1:.1f} %" in said
+        assert f"match-s-20 {100 * means[1] + 1:.1f} %" in said
 
     def test_one_seed_is_not_judged(self):
         one = Figures([each for each in self.figures(0.9, 0.3, 0.8).kept if each.seed == 0])
         said = page_recovery.recovery_order(one, "5.0")
-        assert said.endswith("one seed: not judged.")
+        assert "is not judged (one seed) for" in said
         assert "refuted" not in said
         assert "one seed: not judged" in page_recovery.recovery_worse(one)
+
+    def test_an_order_of_searches_that_were_cut_says_so(self):
+        cut = [
+            dataclasses.replace(
+                one, figures={**one.figures, "stopped": "after 9 s, before it settled"} if one.row == "match-o" else one.figures
+            )
+            for one in self.figures(0.1, 0.3, 0.8).kept
+        ]
+        assert "cut before they settled were match-o." in page_recovery.recovery_order(Figures(cut), "5.0")
+        assert "cut" not in page_recovery.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
+
+    def test_the_published_method_beside_its_published_figures(self):
+        said = page_recovery.recovery_published(self.figures(0.1, 0.3, 0.8))
+        assert "11.0 % at 2.5 N·m (published 8.3 %) and 11.0 % at 5.0 N·m (published 18.7 %)" in said
+
+    def test_search_and_channels_are_told_apart(self):
+        said = page_recovery.recovery_channels(self.figures(0.1, 0.3, 0.8))
+        assert "201.0 % at 2.5 N·m (6.0 % with all channels, 11.0 % with CMA-ES on the same channels)" in said
+
+    def test_what_it_took(self):
+        given = [
+            *kept("mmd", "2.5", 0.1, 0.2, evaluations=1400, simulated_s=40000.0),
+            *kept("ours", "2.5", 0.1, 0.2, simulated_s=6000.0, stopped="settled"),
+        ]
+        (said,) = page_recovery.recovery_effort(Figures(given))
+        assert "1400 candidates a cell, about 100 generations of 13 and their mean, in 40000 s" in said
+        assert "200 generations with 64 rollouts each, 17 times as many" in said
+        assert "Ours took 6000 s, and settled in 2 of 2 cells" in said
 
     def test_ours_against_the_published(self):
         assert page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
         said = page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
-        assert "10.5 % at 2.5 N·m (ours), NOT below the published 8.3 %" in said
-        assert "at 5.0 N·m (ours), below the published 18.7 %" in said
+        assert "11.0 % at 2.5 N·m (ours), NOT below the published 8.3 %, in 0 of 3 seeds" in said
+        assert "at 5.0 N·m (ours), below the published 18.7 %, in 3 of 3 seeds" in said
 
     def test_where_ours_is_worse(self):
         assert "nowhere worse" in page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8))
         said = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
-        assert "than wasserstein at 2.5 N·m (20.5 % against 10.5 %, more than two standard errors apart)" in said
+        assert "than wasserstein at 2.5 N·m (21.0 % against 11.0 %, beyond chance)" in said
         assert "than the published 18.7 % at 5.0 N·m" in said
         assert "match-o" not in said
 
@@ -262,11 +300,18 @@ class TestRecoverySentences:
 
 
 class TestOtherSentences:
-    def walks(self, row: str, drift: float, paid: float, column: str = policies.SPRING) -> list[Kept]:
-        return kept(row, column, drift, drift + 0.02, figure="drift_m", **{"return": paid, "gap": 0.05, "floor": 0.02})
+    def walks(self, row: str, drift: float, paid: float, column: str = policies.SPRING, falls: int = 0) -> list[Kept]:
+        return kept(
+            row,
+            column,
+            drift,
+            drift + 0.02,
+            figure="drift_m",
+            **{"return": paid, "gap": 0.05, "robot_floor": 0.02, "falls": falls, "falls_straight": 0},
+        )
 
     @pytest.mark.parametrize(
-        ("drift", "paid", "says"), [(3.0, 5.0, "in drift and in return"), (1.0, 15.0, "in neither"), (3.0, 15.0, "in drift only")]
+        ("drift", "paid", "says"), [(3.0, 5.0, "in drift and return:"), (1.0, 15.0, "in neither"), (3.0, 15.0, "in drift:")]
     )
     def test_the_claim_about_the_horizon(self, drift, paid, says):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("match-s-1", drift, paid)])
@@ -283,6 +328,12 @@ class TestOtherSentences:
         assert "drift 2.01 m -> fell" in " ".join(said)
         assert "worse than the original: static in drift and return; not measured: action-delta and residual" in " ".join(said)
 
+    def test_a_policy_whose_survivors_drift_less_but_that_falls_is_worse(self):
+        found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 0.5, 12.0, falls=79)])
+        said = " ".join(pages.families_section(found)[1])
+        assert "falls 0.0 -> 79.0 of 180" in said
+        assert "worse than the original: static in falls" in said
+
     def test_a_refused_network_is_no_worse_policy(self):
         refused = Kept("match-s-1", policies.SPRING, 0, {"refused": "falls"})
         assert "refused" in pages.horizon_section(Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), refused]))[1][0]
@@ -291,16 +342,19 @@ class TestOtherSentences:
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 2.5, 12.0), *self.walks("residual", 0.5, 14.0)])
         said = " ".join(pages.families_section(found)[1])
         assert "worse than the original: static in drift" in said
-        assert "static leaves 2.5 × its floor" in said
+        assert "static leaves 2.5 ×" in said
         assert "residual in" not in said
 
     def test_data(self):
         sizes = {"8": (0.2, 1.5), "32": (0.1, 0.62), "128": (0.05, 0.6)}
         found = [*kept(data.NO_DATA, "4", 2.0, 2.1, figure="drift_m"), *kept("64", "2", 0.09, 0.09)]
         for count, (error, drift) in sizes.items():
-            found += [Kept(count, "4", seed, {"error": error, "drift_m": drift + 0.05 * seed}) for seed in range(3)]
+            found += [
+                Kept(count, "4", seed, {"error": error, "drift_m": drift + 0.05 * (2 - seed if count == "32" else seed)})
+                for seed in range(3)
+            ]
         said = " ".join(pages.data_section(Figures(found))[1])
-        assert "4.0 times less (more than two standard errors apart); independent rollouts would give 4.0 times less" in said
+        assert "4.0 times less (beyond chance); independent rollouts would give 4.0 times less" in said
         assert "32 rollouts are the fewest" in said
         assert "64 of 2 s 9.0 %, 32 of 4 s 10.0 %" in said
 
@@ -322,7 +376,7 @@ class TestOtherSentences:
             kept(failures.UNGATED, "40 %", 0.5, 0.52) + kept(failures.GATED, "40 %", 0.08, 0.07) + kept(failures.GATED, "0 %", 0.05, 0.06)
         )
         said = " ".join(pages.failures_section(Figures(found))[1])
-        assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (more than two" in said
+        assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (beyond chance)" in said
         assert "nowhere" not in said
         assert "not worse than the same search on all rows where both have an answer" in said
         assert "not measured: ours, with its gate at 10 %" in said
@@ -429,6 +483,72 @@ class TestRobots:
             failures.usable_rows(failures.mixed(twin, 0.75, 3, rollouts=8), go2)
 
 
+class TestWhatIsAsked:
+    def test_every_method_meets_the_same_robot_log_and_budget(self, monkeypatch):
+        asked, robots = {}, {}
+
+        def walked(twin: Twin, rollouts: int, seed: int):
+            robots[method] = (twin.parameters, twin.time_shift_s, rollouts, seed)
+            return "the log"
+
+        def fitted(log, schedule, robot, settings: FitSettings):
+            asked[method] = settings
+            raise Refused("enough is known")
+
+        monkeypatch.setattr(recovery, "walked", walked)
+        monkeypatch.setattr(recovery, "fitted", fitted)
+        monkeypatch.setattr(recovery, "schedule_of", lambda *_: None)
+        for method in recovery.METHODS:
+            with pytest.raises(Refused):
+                recovery.recovered(Cell(method, "5.0", 4), Settings(simulated_s=77.0))
+        assert {one[2] for row, one in robots.items() if row != recovery.OURS_WHOLE} == {8}
+        assert robots[recovery.OURS_WHOLE][2] == 64
+        assert len({repr((one[0], one[1], one[3])) for one in robots.values()}) == 1
+        assert set(robots["mmd"][0]) == {"armature_kgm2", "dry_friction_nm", "torque_noise_nm"}
+        assert robots["mmd"][1] == (0.02, 0.1)
+        assert {(one.free, one.seed, one.most_simulated_s, one.held_out) for one in asked.values()} == {(fits.PUBLISHED_FREE, 4, 77.0, 0.0)}
+        assert {row: (one.search, one.cost) for row, one in asked.items() if row in recovery.COSTS} == {
+            row: ("cma", row) for row in recovery.COSTS
+        }
+        assert {asked[row].search for row in recovery.METHODS if row not in recovery.COSTS} == {"quantile"}
+        assert asked[recovery.OURS_NARROW].kinds == ("position", "velocity", "action")
+        assert set(asked[recovery.OURS_NARROW].kinds) < set(asked[recovery.OURS].kinds)
+
+    def test_walking_upright(self, go2, monkeypatch, tmp_path):
+        """The policy's own posture is fitted, and the fine-tuned policy walks on the robot that was recorded."""
+        policy, upright = tmp_path / "biped.onnx", object()
+        walked_on, fitted_as = [], []
+        straight = SimpleNamespace(falls=1, lateral_abs_m=0.3, off_m=0.5, heading_abs_rad=0.1)
+        evaluation = SimpleNamespace(stand=SimpleNamespace(stood=9, rose=10), walk=SimpleNamespace(velocity_error_m_s=0.1, falls=2), directions={"+x": straight, "-x": straight})  # fmt: skip
+        patched = {
+            "policy_of": lambda robot: policy, "as_meant": lambda robot, path: upright, "usable_rows": lambda *_: None, "schedule_of": lambda *_: None,
+            "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}), "closed": lambda _: {"gap": 0.1},
+            "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: fitted_as.append((robot, policy)) or SimpleNamespace(adaptation=None),
+            "effort": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: Path(f"tuned from {policy.name}"),
+            "measured_on": lambda path, twin, seed: walked_on.append((path, twin, seed)) or evaluation,
+        }  # fmt: skip
+        for name, value in patched.items():
+            monkeypatch.setattr(biped, name, value)
+        figures = [biped.walk_upright(Cell(*place, 2), Settings()) for place in biped.BIPED.places]
+        assert [path for path, _, _ in walked_on] == [policy, policy, Path("tuned from biped.onnx")]
+        assert [bool(twin.parameters) for _, twin, _ in walked_on] == [False, True, True]
+        assert walked_on[1][1].parameters == walked_on[2][1].parameters == fits.shifted(go2, 2, spring=False).parameters
+        assert {seed for *_, seed in walked_on} == {2}
+        assert fitted_as == [(upright, str(policy))]
+        assert figures[2] | figures[1] == figures[2]  # the same figures, and those of the fit
+        assert figures[1]["lateral_m"] == pytest.approx(0.3)
+        assert figures[1]["falls_straight"] == 2
+        evaluation.stand = None
+        with pytest.raises(SurefootError, match="means to walk on all its legs"):
+            biped.walk_upright(Cell(*biped.BIPED.places[0], 0), Settings())
+
+    def test_cells_of_another_policy_are_not_mixed(self, tmp_path):
+        measure = Counted()
+        run([fake(measure, depends=lambda: {"policy": "abc"})], SETTINGS, 1, folder=tmp_path, say=str)
+        with pytest.raises(SurefootError, match=r"simulated_s 10, policy abc; now simulated_s 10, policy def"):
+            run([fake(measure, depends=lambda: {"policy": "def"})], SETTINGS, 2, folder=tmp_path, say=str)
+
+
 class TestRealCell:
     @pytest.mark.parametrize("method", ["wasserstein", recovery.OURS])
     def test_a_small_one(self, tmp_path, monkeypatch, method):
@@ -441,6 +561,6 @@ class TestRealCell:
         assert run([table], Settings(simulated_s=300.0), 1, folder=tmp_path, say=str) == []
         figures = read_kept("recovery", tmp_path)[0][0].figures
         assert figures["error_before"] > 0.3
-        assert 0 < figures["error"] != figures["error_before"]
+        assert 0 < figures["error"] < (0.8 if method == recovery.OURS else 1.2) * figures["error_before"]
         assert figures["stopped"]
         assert 0 < figures["simulated_s"] < 600  # the question that was asked last is answered whole

@@ -259,6 +259,15 @@ class TestStarts:
             age[done] = 0.0
         assert spent / spent.sum() == pytest.approx([0.5, 0.2, 0.3], abs=0.05)
 
+    def test_lengths_are_those_of_the_episodes(self, go2, task):
+        """A robot on four legs that does not rise has 3 s; their mean moves there from its first value, 1 s."""
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 0.0)), 4)
+        env._episode[:] = 0
+        for _ in range(round(2 * task.posture.rise_s * go2.contract.control_hz)):
+            env.step(torch.zeros(4, 12))
+        assert env._kinds._length_s[ON_ALL_FEET] == pytest.approx(3.0 - 2.0 * (1 - 1 / 200) ** 8)
+        assert env._kinds._length_s[UPRIGHT] == 1.0
+
     @pytest.mark.parametrize(
         ("shares", "kinds"), [(Shares(1.0, 0.0), {UPRIGHT}), (Shares(0.0, 0.0), {ON_ALL_FEET}), (Shares(0.0, 1.0), {RISING})]
     )
@@ -358,6 +367,21 @@ class TestTraining:
         held = np.array(task.posture.pose_rad) + holding_torque_nm(go2, task.posture) / np.array(go2.contract.kp_nm_per_rad)
         off, way = np.abs(target - held), np.abs(held - go2.contract.pose_rad)
         assert off.max() < 0.4 * way.max()
+        calves = [k for k in range(12) if go2.contract.joints[k] in ("RL_calf_joint", "RR_calf_joint")]  # which carry the weight
+        assert (off[calves] < np.abs(target - task.posture.pose_rad)[calves]).all()
+
+    def test_it_explores_as_the_task_says(self, go2, task, tmp_path):
+        seen = []
+        for std in (0.1, None):
+            train(
+                go2,
+                replace(task, start_std=std),
+                tmp_path / str(std),
+                settings=replace(SMALL, start_std=0.9),
+                iterations=1,
+                show=seen.append,
+            )
+        assert [one.action_std for one in seen] == pytest.approx([0.1, 0.9], rel=0.1)
 
     def test_a_walk_says_nothing_of_a_posture(self, go2, tmp_path):
         policy = OnnxPolicy.load(train(go2, load_task("walk", go2), tmp_path, settings=SMALL, iterations=1))

@@ -61,6 +61,7 @@ class Table:
     figure: str  # what `--quick` compares
     quick: tuple[str, str]  # the cell that it measures, with a seed that is not committed
     uses: tuple[str, ...] = ("simulated_s",)  # settings that a cell depends on
+    depends: Callable[[], dict[str, Any]] = dict  # on what else, which may not differ between cells either
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,12 @@ def order(tables: Sequence[Table], seeds: int) -> Iterator[tuple[Table, Cell]]:
 
 def asked_of(table: Table, settings: Settings) -> dict[str, Any]:
     """The settings that decide what a cell of this table gives."""
-    return {name: getattr(settings, name) for name in table.uses}
+    return {name: getattr(settings, name) for name in table.uses} | table.depends()
 
 
 def budget_words(asked: dict[str, Any]) -> str:
     """A budget, for a sentence."""
-    return ", ".join(f"{name} {value:g}" for name, value in asked.items()) or "none"
+    return ", ".join(f"{name} {value if isinstance(value, str) else format(value, 'g')}" for name, value in asked.items()) or "none"
 
 
 def one_budget(table: str, kept: Sequence[Kept], folder: Path) -> dict[str, Any] | None:
@@ -182,7 +183,7 @@ def run(
             say(f"  not measured: {reason}")
             continue
         done += 1
-        write_kept(table.name, [*kept, new], folder)
+        write_kept(table.name, [*read_kept(table.name, folder)[0], new], folder)  # another run may have written meanwhile
         say(f"  {told(new.figures)}, {new.wall_clock_s / 60:.1f} min")
     return problems
 

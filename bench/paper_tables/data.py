@@ -6,8 +6,8 @@ A search on more data may simulate longer: with one budget for all, the table wo
 from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import PUBLISHED_FREE, budgeted, climbed, closed, effort, errors, hidden, scaled, walked
-from paper_tables.walks import on_twin, original, tuned
+from paper_tables.fits import PUBLISHED_FREE, budgeted, climbed, closed, effort, errors, hidden, original, scaled, walked
+from paper_tables.walks import on_twin, tuned
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
 from surefoot.robot import load_robot

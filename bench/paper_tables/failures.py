@@ -1,12 +1,13 @@
 """Rollouts that fall, in growing share. A shove throws the robot over; the simulator knows of no shove."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from paper_tables.cells import Cell, Refused, Settings, Table
-from paper_tables.fits import POLICY, PUBLISHED_FREE, budgeted, closed, effort, errors, fitted, hidden, published, walked
+from paper_tables.fits import POLICY, PUBLISHED_FREE, budgeted, closed, effort, errors, fitted, hidden, original, published, walked
 from surefoot.errors import SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog, record
@@ -86,9 +87,9 @@ def mixed(twin: Twin, share: float, seed: int, rollouts: int = ROLLOUTS) -> Robo
     return replace(up, episode=episode, metadata={**up.metadata, "fallen_episodes": count}, **columns)
 
 
-def usable_rows(log: RobotLog, robot: Robot) -> np.ndarray:
+def usable_rows(log: RobotLog, robot: Robot, policy: Path | None = None) -> np.ndarray:
     """What the doctor leaves, as `surefoot fit` asks it; a log that is mostly falls is refused."""
-    checked = diagnose(log, robot, OnnxPolicy.load(robot.path.parent / "policies" / f"{POLICY}.onnx"))
+    checked = diagnose(log, robot, OnnxPolicy.load(policy or original(robot)))
     for finding in checked.findings:
         if finding.code == "fall" and finding.severity != "note":
             raise Refused(finding.title)

@@ -31,6 +31,11 @@ USUAL_DATA_S = 8 * SECONDS  # of data, for which the budget of a table is meant
 NO_LIMIT = 10**9  # evaluations: simulated seconds are what is limited
 
 
+def original(robot: Robot) -> Path:
+    """The policy that the log was recorded with."""
+    return robot.path.parent / "policies" / f"{POLICY}.onnx"
+
+
 def agents(robot: Robot, policy: str = POLICY) -> Callable[[int], Agent]:
     """Makes the policy for any number of worlds."""
     return lambda n: make_agent(policy, robot, n)
@@ -79,7 +84,7 @@ def scaled(simulated_s: float, rollouts: int, seconds: float = SECONDS) -> float
 
 
 def published(cost: str, simulated_s: float, **given: Any) -> FitSettings:
-    """CMA-ES, which judges candidates by the cost alone, and takes the best even where it falls: falls cost nothing, and none are refused."""
+    """CMA-ES, which judges candidates by the cost alone: falls cost nothing, and an answer that falls is not refused."""
     return budgeted(simulated_s, search="cma", cost=cost, cma=CmaSettings(fall_cost=0.0), most_falling=1.0, **given)
 
 
@@ -136,4 +141,9 @@ def effort(result: FitResult) -> dict[str, Any]:
 def closed(result: FitResult) -> dict[str, float]:
     """The gap that is left, on held-out episodes where there are some, and the floor."""
     gap = (result.held_after or result.after).gap
-    return {"gap": gap.total, "floor": gap.total_floor, "gap_before": (result.held_before or result.before).gap.total}
+    return {
+        "gap": gap.total,
+        "floor": gap.total_floor,
+        "robot_floor": gap.robot_floor,
+        "gap_before": (result.held_before or result.before).gap.total,
+    }

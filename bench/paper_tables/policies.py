@@ -3,8 +3,8 @@
 from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import budgeted, climbed, closed, effort, published, shifted, walked
-from paper_tables.walks import on_twin, original, tuned
+from paper_tables.fits import budgeted, climbed, closed, effort, original, published, shifted, walked
+from paper_tables.walks import on_twin, tuned
 from surefoot.fit.family import STATIC, Family
 from surefoot.fit.ladder import NETWORK, RUNGS, TYPE
 from surefoot.fit.result import FitResult

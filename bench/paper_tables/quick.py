@@ -1,5 +1,6 @@
 """One cell of each table with a seed that is not committed, held against the committed spread."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from surefoot.errors import SurefootError
 
 
 def quick(tables: Sequence[Table], settings: Settings, out: Path, *, committed: Path = FOLDER, say: Say = print) -> bool:
-    """Measure, write to `out`, and compare; whether all belong to what is committed.
+    """Measure, write to `out`, and compare; whether all were judged, and belong to what is committed.
 
     Policies are not trained here: what is compared is the fit. A seed that is committed would give its own figure again and test
     nothing, so the next one is measured.
@@ -23,22 +24,27 @@ def quick(tables: Sequence[Table], settings: Settings, out: Path, *, committed: 
                 f"{path_of(table.name, committed)} was measured with {there.get('simulated_s')} simulated s, "
                 f"and {settings.simulated_s:g} cannot be held against it; ask with --simulated-s {there.get('simulated_s')}"
             )
-    fine = True
+    started, judged, fine = time.perf_counter(), 0, True
     for table in tables:
         row, column = table.quick
-        if not any((one.row, one.column) == table.quick for one in kept[table.name]):
-            say(f"{table.name}: {row}, {column}: not measured, since no seed is committed to hold it against")
+        known = spread_of(kept[table.name], row, column, table.figure)
+        if known.interval is None:
+            say(
+                f"{table.name}: {row}, {column}: not measured, since {known.n or 'no'} seed{'' if known.n == 1 else 's'} of it is committed, and a spread needs two"
+            )
             continue
-        seed = 1 + max((one.seed for one in kept[table.name]), default=-1)
+        seed = 1 + max(one.seed for one in kept[table.name])
         new = measured(table, Cell(row, column, seed), replace(settings, iterations=0, work=out / "work"))
         write_kept(table.name, [new], out)
+        judged += 1
         value = new.figures.get(table.figure)
         name = f"{table.name}: {new.cell}: {table.figure}"
         if not is_number(value):
             fine = False
             say(f"{name}: none, {new.figures.get('refused', 'not measured')}; {new.wall_clock_s:.0f} s")
             continue
-        inside, words = judge(float(value), spread_of(kept[table.name], row, column, table.figure))
+        inside, words = judge(float(value), known)
         fine &= inside
         say(f"{name} {words}; {new.wall_clock_s:.0f} s")
-    return fine
+    say(f"judged {judged} of {len(tables)} tables in {(time.perf_counter() - started) / 60:.1f} min")
+    return fine and judged == len(tables)

@@ -18,6 +18,7 @@ class Spread:
     """One figure of one cell over its seeds."""
 
     values: tuple[float, ...]
+    of_seeds: tuple[int, ...] = ()  # whose values these are; empty: 0, 1, ...
     refused: int = 0  # seeds for which the method gave no answer
     cut: int = 0  # seeds whose search was cut by its budget, before it settled
     fell: int = 0  # seeds in which no robot stayed up to have the figure: worse than any value
@@ -26,6 +27,11 @@ class Spread:
     def n(self) -> int:
         """Seeds with a value."""
         return len(self.values)
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """The value of each seed."""
+        return dict(zip(self.of_seeds or range(self.n), self.values, strict=True))
 
     @property
     def known(self) -> bool:
@@ -53,9 +59,10 @@ class Spread:
 
 def spread_of(kept: Sequence[Kept], row: str, column: str, figure: str) -> Spread:
     """A figure of one cell; seeds that have no such figure are left out, and counted where that is an outcome."""
-    here = [one.figures for one in kept if (one.row, one.column) == (row, column)]
+    cells = [one for one in kept if (one.row, one.column) == (row, column)]
+    here, there = [one.figures for one in cells], [one for one in cells if is_number(one.figures.get(figure))]
     return Spread(
-        tuple(float(one[figure]) for one in here if is_number(one.get(figure))), sum("refused" in one for one in here),
+        tuple(float(one.figures[figure]) for one in there), tuple(one.seed for one in there), sum("refused" in one for one in here),
         sum(was_cut(one) for one in here), sum(figure in one and not is_number(one[figure]) and bool(one.get("falls_straight")) for one in here),
     )  # fmt: skip
 
@@ -71,26 +78,31 @@ def was_cut(figures: Mapping[str, Any]) -> bool:
     return stopped.endswith("before it settled") or stopped.startswith("not settled")
 
 
+def differences(low: Spread, high: Spread) -> np.ndarray:
+    """`high` minus `low` seed by seed, where both have a value: methods meet the same robots, and some robots are harder than others."""
+    first, second = low.by_seed, high.by_seed
+    return np.array([second[seed] - first[seed] for seed in first if seed in second])
+
+
 def apart(low: Spread, high: Spread) -> bool:
-    """Whether the mean of `high` is above that of `low` by more than two standard errors of their difference."""
-    if low.n < 2 or high.n < 2:
+    """Whether `high` is above `low` beyond chance: by Student's t over the differences of each seed, at 95 %, two-sided."""
+    off = differences(low, high)
+    if len(off) < 2:
         return False
-    return high.mean - low.mean > 2 * math.hypot(low.deviation / math.sqrt(low.n), high.deviation / math.sqrt(high.n))
+    return float(off.mean()) > STUDENT[min(len(off) - 1, len(STUDENT)) - 1] * float(off.std(ddof=1)) / math.sqrt(len(off))
 
 
 def surety(one: Spread, other: Spread) -> str:
     """Whether a difference of means can be told from chance, in words."""
-    if one.n < 2 or other.n < 2:
+    if len(differences(one, other)) < 2:
         return "one seed: not judged"
-    return "more than two standard errors apart" if apart(one, other) or apart(other, one) else "within two standard errors"
+    return "beyond chance" if apart(one, other) or apart(other, one) else "within chance"
 
 
 def judge(new: float, committed: Spread) -> tuple[bool, str]:
-    """Whether a new figure belongs to the committed ones, and in words; where they say nothing, it is not held against it."""
+    """Whether a new figure belongs to the committed ones, of which there are two or more, and in words."""
     interval = committed.interval
-    if interval is None:
-        seeds = "no seed is" if committed.n == 0 else "one seed is"
-        return True, f"{new:.4g}, not judged: {seeds} committed, and a spread needs two"
+    assert interval is not None
     inside = interval[0] <= new <= interval[1]
     place = "inside" if inside else "OUTSIDE"
     wide = (interval[1] - committed.mean) / committed.deviation if committed.deviation else 0.0

@@ -14,17 +14,11 @@ from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import PolicyAgent, meant_by
 from surefoot.policy.onnx_policy import OnnxPolicy
-from surefoot.robot import Robot
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import Evaluation, evaluate
 
 WORLDS, SEED = 100, 5
-
-
-def original(robot: Robot) -> Path:
-    """The policy that the log was recorded with."""
-    return robot.path.parent / "policies" / f"{POLICY}.onnx"
 
 
 def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int, policy: str | Path = POLICY) -> Path:
@@ -63,11 +57,11 @@ def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measured_on(policy: Path, twin: Twin) -> Evaluation:
+def measured_on(policy: Path, twin: Twin, seed: int = SEED) -> Evaluation:
     """What `surefoot evaluate` measures, on the virtual robot."""
     loaded = OnnxPolicy.load(policy)
     robot = meant_by(twin.robot, loaded)
-    return evaluate(robot, lambda n: twin.worlds(n, seed=SEED), lambda n: PolicyAgent(loaded, robot, n), seed=SEED)
+    return evaluate(robot, lambda n: twin.worlds(n, seed=seed), lambda n: PolicyAgent(loaded, robot, n), seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ class Figures:
 
     @property
     def seeds(self) -> int:
-        """The most seeds that a cell has."""
+        """How many there are in the table."""
         return len({one.seed for one in self.kept})
 
 
@@ -86,4 +86,4 @@ def nowhere(who: str, cells: Mapping[str, Spread], how: str) -> str:
     """That nothing was found to be worse; "nowhere" only where every cell has all its answers."""
     left = gaps(cells)
     seeds = "" if all(spread.n > 1 for spread in cells.values() if spread.known) else " (one seed: not judged)"
-    return f"{who} is not worse {how} where both have an answer{seeds}{left}." if left else f"{who} is nowhere worse, {how}{seeds}."
+    return f"{who} is not worse {how} where both have an answer{seeds}{left}." if left else f"{who} is nowhere worse {how}{seeds}."

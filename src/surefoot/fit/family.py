@@ -9,6 +9,7 @@ from surefoot.adapt import Static, make_knobs, read_priors
 from surefoot.errors import FitError
 from surefoot.fit.cma import CmaSettings
 from surefoot.fit.quantile import QuantileSettings
+from surefoot.gap.channels import BASE, MECHANICAL, PUBLISHED, Kind
 from surefoot.gap.costs import check_cost
 from surefoot.robot import Robot
 from surefoot.sim.floor import Flat
@@ -24,6 +25,7 @@ MISSING: dict[Adds, tuple[str, ...]] = {  # beyond what friction stands for
 }
 WORDS: dict[Adds, str] = {"torque": "residual", "action": "action-delta"}
 SearchName = Literal["quantile", "cma", "sep-cma"]
+FIT_KINDS: tuple[Kind, ...] = (*PUBLISHED, *MECHANICAL, *BASE)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class FitSettings:
     priors: Path | None = None
     search: SearchName = "quantile"
     cost: str = "wasserstein"  # what CMA-ES minimizes
+    kinds: tuple[Kind, ...] = FIT_KINDS  # of channels that the quantile search compares, of those that the log has
     held_out: float = 0.2  # share of the episodes
     seed: int = 0
     most_evaluations: int = 2000

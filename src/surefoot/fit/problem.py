@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from surefoot.adapt import Static
-from surefoot.gap.channels import BASE, MECHANICAL, PUBLISHED, Channel, Kind
+from surefoot.fit.family import FIT_KINDS
+from surefoot.gap.channels import PUBLISHED, Channel, Kind
 from surefoot.gap.costs import Quantiles, Wasserstein, make_cost
 from surefoot.gap.costs import Robot as RobotSide
 from surefoot.gap.distance import sort_channels
@@ -28,7 +29,6 @@ from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 
-FIT_KINDS: tuple[Kind, ...] = (*PUBLISHED, *MECHANICAL, *BASE)
 TRACES: tuple[Kind, ...] = ("position", "velocity")
 BLOCKS = 20  # of probability, in each channel
 BEYOND = 4.0  # of the robot's spread: what a simulator does further beyond the robot's own extremes counts as this far

@@ -93,7 +93,7 @@ class Fit:
             seen = robot_side(log, self.fitted, robot, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
             self._seen: dict[str, np.ndarray] = {name: seen[:, k] for k, name in enumerate(INPUTS)}
             self.family = with_curves(self.family, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
-        self.problem = Problem(log, robot, make_agent, self.family, self.fitted, threads, cost=settings.cost)
+        self.problem = self._problem()
         self.remarks: list[str] = []
         self.steps: list[Step] = []
         self.wall_s = 0.0
@@ -132,6 +132,12 @@ class Fit:
 
     # Stages
 
+    def _problem(self) -> Problem:
+        settings = self.settings
+        return Problem(
+            self.log, self.robot, self.make_agent, self.family, self.fitted, self.threads, cost=settings.cost, kinds=settings.kinds
+        )
+
     def _drop_silent(self) -> tuple[Knob, ...]:
         """Turn each knob by itself; those that change nothing at all are taken out of the search."""
         low, high = self.family.bounds
@@ -152,7 +158,7 @@ class Fit:
             self.remarks.append(f"no effect on the simulated walk, so not fitted: {', '.join(knob.name for knob in dropped)}")
             self.family = without(self.family, dropped)
             effort = self.problem.effort
-            self.problem = Problem(self.log, self.robot, self.make_agent, self.family, self.fitted, self.threads, cost=self.settings.cost)
+            self.problem = self._problem()
             self.problem.effort = effort
         return dropped
 
