@@ -32,11 +32,12 @@ python bench/paper.py --minutes 50          # all tables, breadth first, for abo
 ```
 
 ± is the standard deviation over seeds, and a seed is another virtual robot with another log. "Beyond chance" is Student's t over the
-differences of each seed, at 95 %: with two seeds hardly anything is. Published figures are as we read them, some second-hand. All methods of a table see the same robots
-and logs and may simulate equally long, unless said otherwise; a search that settles earlier ends earlier, and {CUT} marks cells in which the
-search of a seed was cut by its budget before it settled. CMA-ES has the published rule of its population, 4 + 3 log(n), no cost on falls
-and no gate against them; its first step, one turn of every knob from the simulator's own values, and its answer, the mean of its last
-population, are ours. Minutes are wall-clock, some of them beside other work on the same machine. Cells without a measurement show "–", and "fell" where no robot stayed up in some direction.
+differences of each seed, at 95 %: with two seeds hardly anything is. Published figures are as we read them, some second-hand. All
+methods of a table see the same robots and logs and may simulate equally long, unless said otherwise; a search that settles earlier
+ends earlier, and {CUT} marks cells in which the search of a seed was cut by its budget before it settled. CMA-ES has the published rule of
+its population, 4 + 3 log(n), no cost on falls and no gate against them; its first step, one turn of every knob from the simulator's own
+values, and its answer, the mean of its last population, are ours. Minutes are wall-clock, some of them beside other work on the same
+machine. Cells without a measurement show "–", and "fell" where no robot stayed up in some direction.
 """
 ABOUT = {
     "recovery": (
