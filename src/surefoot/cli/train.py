@@ -22,7 +22,7 @@ def train_policy(
     robot: str = "go2",
     iterations: int = 150,
     randomization: str | None = None,
-    worlds: int = 1024,
+    worlds: int | None = None,
     seed: int = 0,
     threads: int = 0,
     fresh: bool = False,
@@ -39,16 +39,15 @@ def train_policy(
         robot: a shipped robot or the path of a robot.yaml
         iterations: PPO updates in all, those of earlier runs included
         randomization: none, mild, seed, or the path of a YAML table; default: the task's own (walk: mild; biped: mild with small pushes)
-        worlds: robots simulated side by side
+        worlds: robots simulated side by side; default: the task's own (walk: 1024; biped: 512)
         seed: of everything random
         threads: of simulator and learner; 0 takes all cores
         fresh: start over where the folder holds a training
         evaluate: measure the result and write eval.json
     """
     try:
-        from surefoot.learn.ppo import PPOSettings
         from surefoot.learn.task import load_task
-        from surefoot.learn.train import train
+        from surefoot.learn.train import settings_of, train
     except ImportError as missing:
         raise SurefootError(f"training needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'") from None
     console = Console()
@@ -58,7 +57,7 @@ def train_policy(
     screen = Screen(console, out)
     with screen:
         policy = train(
-            described, made, out, settings=PPOSettings(worlds=worlds), iterations=iterations, seed=seed, threads=threads, fresh=fresh,
+            described, made, out, settings=settings_of(made, worlds), iterations=iterations, seed=seed, threads=threads, fresh=fresh,
             show=screen.show, say=lambda text: console.print(text, highlight=False, soft_wrap=True),
         )  # fmt: skip
     console.print(f"wrote {policy}", highlight=False, soft_wrap=True)

@@ -53,7 +53,7 @@ class Task:
     start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
     posture: Posture = LEVEL  # what is upright, ahead and fallen; gravity and height above are of a task that stays level
     starts: Shares = field(default_factory=Shares)  # where episodes begin, in a posture that has to be risen to
-    start_std: float | None = None  # of actions, when learning begins without a teacher that walks; None: that of the PPO settings
+    learning: dict[str, float] = field(default_factory=dict)  # fields of `surefoot.learn.ppo.PPOSettings` that are others for this task
     teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
     substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
 
@@ -119,7 +119,7 @@ def biped(robot: Robot) -> Task:
         randomization=replace(mild, push_m_s=min(mild.push_m_s, BIPED_PUSH_M_S)),
         standing_share=0.2,
         teacher="hold",
-        start_std=BIPED_STD,
+        learning=BIPED_LEARNING,
         rewards=weighted(
             stand_up=4.0,
             hands_off=0.5,
@@ -146,7 +146,9 @@ BIPED_RANGE: CommandRange = (
     (0.0, 0.0),
     (-0.5, 0.5),
 )  # m/s, m/s, rad/s: a leg that points down has no joint that moves its foot sideways
-BIPED_STD = 0.4  # at 0.8 a robot that holds the pose is down after two thirds of a second, as much by its own noise as by its balance
+# With a std of 0.8 a robot that holds the pose is down after two thirds of a second, as much by its own noise as by its balance. How far
+# the policy may move in an update, not the samples in it, is what limits learning to balance: more and cheaper updates are faster.
+BIPED_LEARNING = {"start_std": 0.4, "worlds": 512, "epochs": 2}
 BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before it can step at all
 
 

@@ -10,18 +10,19 @@ import mujoco
 import torch
 
 from surefoot import __version__
-from surefoot.errors import SurefootError
+from surefoot.errors import SurefootError, nearest
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.head_start import head_start
 from surefoot.learn.loop import Course, Inspect, Length, Progress, Show, learn
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.ppo import Learner, PPOSettings
+from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import Task
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
 from surefoot.robot.posture import POSTURE_KEY
 
-__all__ = ["COMPARED", "Progress", "full_config", "train"]
+__all__ = ["COMPARED", "Progress", "full_config", "settings_of", "train"]
 
 COMPARED = ("robot", "robot_hash", "task", "ppo", "seed")
 STAND_S = 1.0
@@ -56,8 +57,7 @@ def train(
 
     def make_learner(env: WalkEnv) -> Learner:
         mirror = Mirror(robot, env.mirror_parts()) if robot.mirror else None
-        first = settings if task.start_std is None else dataclasses.replace(settings, start_std=task.start_std)
-        return Learner(env.get_observations(), env.num_actions, first, mirror)
+        return Learner(env.get_observations(), env.num_actions, settings, mirror)
 
     def begin(env: WalkEnv, learner: Learner) -> bool:
         if task.teacher is None:
@@ -79,6 +79,16 @@ def train(
     return learn(course, out, Length(iterations), threads=threads, fresh=fresh, show=show, inspect=inspect)
 
 
+def settings_of(task: Task, worlds: int | None = None) -> PPOSettings:
+    """PPO as the task asks for it; with another number of worlds where one is given."""
+    known = {one.name for one in dataclasses.fields(PPOSettings)}
+    for name in task.learning:
+        if name not in known:
+            raise TaskError(f"the task {task.name} asks for {name!r} of PPO{nearest(name, sorted(known))}")
+    usual = dataclasses.replace(PPOSettings(), **task.learning)  # type: ignore[arg-type]
+    return usual if worlds is None else dataclasses.replace(usual, worlds=worlds)
+
+
 def posture_metadata(task: Task) -> dict[str, str]:
     """What a policy's file says about the posture that it means, for all that run it; nothing where it is level."""
     return {} if task.posture.level else {POSTURE_KEY: task.posture.to_json()}
@@ -89,8 +99,7 @@ def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> d
     about = dataclasses.asdict(task) | {"rewards": {reward.name: reward.weight for reward in task.rewards}}
     if task.posture.level:
         del about["posture"], about["starts"]
-    if task.start_std is None:
-        del about["start_std"]
+    del about["learning"]  # stands in the PPO settings
     return {
         "robot": robot.name,
         "robot_hash": robot.hash,
