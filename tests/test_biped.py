@@ -18,7 +18,7 @@ from surefoot.learn.randomize import TaskError, load_randomization
 from surefoot.learn.rewards import Motion
 from surefoot.learn.starts import ON_ALL_FEET, RISING, UPRIGHT, Kinds, Shares, make_starts
 from surefoot.learn.task import biped, load_task, weighted
-from surefoot.learn.train import train
+from surefoot.learn.train import settings_of, train
 from surefoot.learn.upright import hind_legs, holding_torque_nm, stand_on_hind_legs
 from surefoot.logs import read_log
 from surefoot.policy import OnnxPolicy, ZeroAgent, as_meant
@@ -370,18 +370,13 @@ class TestTraining:
         calves = [k for k in range(12) if go2.contract.joints[k] in ("RL_calf_joint", "RR_calf_joint")]  # which carry the weight
         assert (off[calves] < np.abs(target - task.posture.pose_rad)[calves]).all()
 
-    def test_it_explores_as_the_task_says(self, go2, task, tmp_path):
-        seen = []
-        for std in (0.1, None):
-            train(
-                go2,
-                replace(task, start_std=std),
-                tmp_path / str(std),
-                settings=replace(SMALL, start_std=0.9),
-                iterations=1,
-                show=seen.append,
-            )
-        assert [one.action_std for one in seen] == pytest.approx([0.1, 0.9], rel=0.1)
+    def test_it_learns_as_the_task_says(self, go2, task):
+        assert settings_of(load_task("walk", go2)) == PPOSettings()
+        asked = settings_of(task)
+        assert asked == replace(PPOSettings(), start_std=0.4, worlds=512, epochs=2)
+        assert settings_of(task, 32) == replace(asked, worlds=32)
+        with pytest.raises(TaskError, match="asks for 'epoch' of PPO .did you mean 'epochs'"):
+            settings_of(replace(task, learning={"epoch": 3}))
 
     def test_a_walk_says_nothing_of_a_posture(self, go2, tmp_path):
         policy = OnnxPolicy.load(train(go2, load_task("walk", go2), tmp_path, settings=SMALL, iterations=1))

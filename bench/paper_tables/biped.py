@@ -27,7 +27,7 @@ def policy_of(robot: Robot) -> Path:
     found = next((path for path in places if path.exists()), None)
     if found is None:
         raise SurefootError(
-            f"no policy walks on the hind legs of {robot.name}; train one with `surefoot train biped --out runs/biped --iterations 4000`, and copy it to {places[1]}"
+            f"no policy walks on the hind legs of {robot.name}; train one with `surefoot train biped --out runs/biped --iterations 8000`, and copy it to {places[1]}"
         )
     return found
 
