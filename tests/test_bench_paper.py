@@ -403,21 +403,29 @@ class TestPage:
         assert "searches with 128 rollouts" in said[0]
 
     def test_every_cell_is_in_its_table_with_its_spread(self, tmp_path):
-        """Every cell of every table has its own figures, and all are on the page."""
-        expected = {}
-        for name, table in tables.TABLES.items():
-            made = []
-            for k, (row, column) in enumerate(table.places):
-                base = 0.1 + 0.001 * k
-                figures = dict.fromkeys(("error", "drift_m", "return", "gap", "floor", "used_share", "simulated_s"), base)
-                made += [Kept(row, column, seed, {f: v + 0.002 * seed for f, v in figures.items()}, {}, "abc", "", 60.0) for seed in (0, 1)]
-            if made:
-                write_kept(name, made, tmp_path / "kept")
-            expected[name] = [0.101 + 0.001 * k for k in range(len(table.places))]
+        """Every cell of every table has figures of its own, which stand in the section of its table and in the line of its row."""
+        shapes = {"recovery": "{:.1f} ± 0.1 %", "failures": "{:.1f} ± 0.1 %", "data": "{:.1f} ± 0.1 %"}
+        expected: dict[str, dict[tuple[str, str], str]] = {}
+        for number, (name, table) in enumerate(tables.TABLES.items()):
+            base = {place: 0.1 + 0.05 * number + 0.001 * k for k, place in enumerate(table.places)}
+            names = ("error", "drift_m", "lateral_m", "return", "gap", "floor", "used_share", "simulated_s")
+            made = [
+                Kept(*place, seed, dict.fromkeys(names, value + 0.002 * seed), {}, "abc", "", 60.0)
+                for place, value in base.items()
+                for seed in (0, 1)
+            ]
+            write_kept(name, made, tmp_path / "kept")
+            expected[name] = {
+                place: shapes.get(name, "{:.4f} ± 0.0014").format((value + 0.001) * (100 if name in shapes else 1))
+                for place, value in base.items()
+            }
         text = render.render(tmp_path / "kept", tmp_path / "docs").read_text()
-        for name, shape in {"recovery": "{:.1f} ± 0.1 %", "failures": "{:.1f} ± 0.1 %", "families": "{:.4f} ± 0.0014"}.items():
-            for mean in expected[name]:
-                assert shape.format(100 * mean if "%" in shape else mean) in text
+        sections = dict(zip(tables.TABLES, text.split("\n## ")[1:], strict=False))
+        for name, figures in expected.items():
+            lines = [line for line in sections[name].splitlines() if line.startswith("|")]
+            for (row, _), figure in figures.items():
+                if (name, row) != ("data", data.NO_DATA):  # without data there is no error
+                    assert any(figure in line and row in line for line in lines), (name, row, figure)
         assert {path.name for path in (tmp_path / "docs" / "results").iterdir()} == {f"{name}.svg" for name in tables.TABLES}
         for path in (tmp_path / "docs" / "results").iterdir():
             assert f"(results/{path.name})" in text

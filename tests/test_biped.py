@@ -375,7 +375,7 @@ class TestTraining:
         asked = settings_of(task)
         assert asked == replace(PPOSettings(), start_std=0.4, worlds=512, epochs=2)
         assert settings_of(task, 32) == replace(asked, worlds=32)
-        with pytest.raises(TaskError, match="asks for 'epoch' of PPO .did you mean 'epochs'"):
+        with pytest.raises(TaskError, match=r"asks for 'epoch' of PPO \(did you mean 'epochs'"):
             settings_of(replace(task, learning={"epoch": 3}))
 
     def test_a_walk_says_nothing_of_a_posture(self, go2, tmp_path):
