@@ -18,6 +18,7 @@ import torch
 
 from surefoot.errors import RobotError, nearest
 from surefoot.learn.env import Tally, WalkEnv
+from surefoot.learn.march import MarchAgent
 from surefoot.learn.randomize import TaskError
 from surefoot.learn.upright import holding_torque_nm
 from surefoot.policy.agents import Agent
@@ -47,8 +48,8 @@ class HoldAgent:
         return np.clip(1 - missing, 0.0, 1.0)[:, None] * self._way
 
 
-TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot), "hold": HoldAgent}
-BEGINNERS = ("hold",)  # fall, and only say where to begin: what follows explores as one does that knows nothing
+TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot), "hold": HoldAgent, "march": MarchAgent}
+BEGINNERS = ("hold", "march")  # fall, and only say where to begin: what follows explores as one does that knows nothing
 LOUD = 1.5  # noise for those: what does not change is best told from the last action, and a copy of that says nothing after a reset
 TICKS = 150  # control periods that the teacher shows, in each world
 EPOCHS = 10

@@ -1,0 +1,97 @@
+"""Steps in place, on the feet that a posture stands on: a teacher for robots that cannot stand still.
+
+On two point feet there is no balance without steps. This one has none either, and falls about as fast as a robot that holds
+its pose; but whoever copies it lifts one foot after the other, and has only to learn where to put them down.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from surefoot.learn.env import WalkEnv
+from surefoot.learn.upright import holding_torque_nm
+from surefoot.policy.trot import GRAVITY_M_S2, find_legs
+from surefoot.robot import Posture, Robot, Sensors
+from surefoot.robot.load import foot_geoms, joint_addresses
+from surefoot.sim.sensing import gravity_in_base
+
+RATE_HZ = 3.0
+DUTY = 0.6  # of a stride, that a foot spends on the ground
+LIFT = 0.1  # of the posture's height
+UPRIGHT = 0.9  # cosine of the angle to the posture: who is further away has other worries than steps
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one leg does, in actions, (n_joints,)."""
+
+    lift: np.ndarray  # its foot at the highest point
+    carry: np.ndarray  # the whole weight on it
+
+
+class MarchAgent:
+    """Holds the posture, as far as the base is there, and lifts its feet in turn once it is."""
+
+    label = hash = "march"
+
+    def __init__(self, env: WalkEnv) -> None:
+        self._env, self._posture = env, env.task.posture
+        robot, contract = env.robot, env.robot.contract
+        scale = np.array(contract.action_scale_rad)
+        pose = np.array(self._posture.pose_rad or contract.pose_rad)
+        self._steps = steps_of(robot, self._posture)
+        self._held = (pose + holding_torque_nm(robot, self._posture) / np.array(contract.kp_nm_per_rad) - contract.pose_rad) / scale
+        self._bare = (pose - contract.pose_rad) / scale  # without the weight, which the steps carry in turn
+        self._first = np.zeros(env.num_envs)
+
+    def reset(self, ids: np.ndarray | None = None) -> None:
+        """Nothing to forget."""
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Actions (n, n_joints); the base's true tilt decides, whatever an IMU says of it.
+
+        A robot that rolls to one side lifts the other foot first: the policy that copies this sees the roll, but no clock.
+        """
+        env = self._env
+        upright = -gravity_in_base(self._posture.frame(env.worlds.base_quaternion))[:, 2]
+        there = np.clip(1 - np.arccos(np.clip(upright, -1, 1)) / max(abs(self._posture.pitch_rad), 1e-9), 0.0, 1.0)[:, None]
+        roll = self._posture.turned(sensors.gyro_rad_s)[:, 0]
+        self._first[env.fresh] = np.where(roll[env.fresh] > 0, 0.5, 0.0)
+        phase = env.episode_length_buf.numpy() * env.dt_s * RATE_HZ + self._first
+        stance, lift = [], []
+        for k in range(len(self._steps)):
+            own = (phase + k / len(self._steps)) % 1.0
+            stance.append(own < DUTY)
+            lift.append(np.where(own < DUTY, 0.0, np.sin(np.pi * (own - DUTY) / (1 - DUTY)) ** 2))
+        share = np.array(stance) / np.maximum(np.sum(stance, axis=0), 1)
+        march = self._bare + sum(
+            h[:, None] * step.lift + s[:, None] * step.carry for h, s, step in zip(lift, share, self._steps, strict=True)
+        )
+        return there * np.where((upright > UPRIGHT)[:, None], march, self._held)
+
+
+def steps_of(robot: Robot, posture: Posture) -> list[Step]:
+    """One for each leg that the posture stands on, from the Jacobian there."""
+    contract = robot.contract
+    model = robot.spec().compile()
+    data = mujoco.MjData(model)
+    qpos, dofs = joint_addresses(model, contract.joints)
+    start = int(model.jnt_qposadr[model.body(robot.base).jntadr[0]])
+    data.qpos[qpos] = posture.pose_rad or contract.pose_rad
+    data.qpos[start : start + 7] = (0, 0, 0, *posture.base_quaternion)
+    mujoco.mj_forward(model, data)
+    scale, kp = np.array(contract.action_scale_rad), np.array(contract.kp_nm_per_rad)
+    found = []
+    for leg in find_legs(robot):
+        if posture.feet and not set(leg.feet) & set(posture.feet):
+            continue
+        geoms = [g for foot in leg.feet for g in foot_geoms(model, foot)]
+        jacobian = np.zeros((3, model.nv))
+        mujoco.mj_jac(model, data, jacobian, None, data.geom_xpos[geoms].mean(axis=0), model.geom_bodyid[geoms[0]])
+        jacobian = jacobian[:, dofs][:, leg.joints]
+        lift, carry = np.zeros(contract.n_joints), np.zeros(contract.n_joints)
+        lift[leg.joints] = np.linalg.pinv(jacobian) @ [0.0, 0.0, LIFT * (posture.height_m or robot.base_height_m)]
+        carry[leg.joints] = -jacobian[2] * robot.mass_kg * GRAVITY_M_S2 / kp[leg.joints]
+        found.append(Step(lift / scale, carry / scale))
+    return found
