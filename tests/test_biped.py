@@ -11,7 +11,8 @@ import torch
 from surefoot.cli.rehearsal import Planned, _commands
 from surefoot.learn import rewards
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import head_start
+from surefoot.learn.head_start import HoldAgent, head_start
+from surefoot.learn.march import MarchAgent, steps_of
 from surefoot.learn.mirror import Mirror, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
@@ -369,6 +370,43 @@ class TestTraining:
         assert off.max() < 0.4 * way.max()
         calves = [k for k in range(12) if go2.contract.joints[k] in ("RL_calf_joint", "RR_calf_joint")]  # which carry the weight
         assert (off[calves] < np.abs(target - task.posture.pose_rad)[calves]).all()
+
+    def test_marching_lifts_one_foot_after_the_other(self, go2, task):
+        """In the air, so that nothing but the targets moves the feet."""
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0), start_spread_rad=0.0), 8)
+        teacher, rng = MarchAgent(env), np.random.default_rng(0)
+        env._episode[:] = 0
+        sensors = replace(env.worlds.sensors, gyro_rad_s=rng.normal(0, 0.3, (8, 3)))
+        rolls = task.posture.turned(sensors.gyro_rad_s)[:, 0]
+        steps, lifted = steps_of(go2, task.posture), []
+        assert len(steps) == 2
+        for tick in range(17):  # one stride
+            env._episode[:] = tick
+            action = teacher.act(sensors, env.command)
+            lifted.append(np.stack([(action - teacher._bare) @ step.lift / (step.lift @ step.lift) for step in steps], axis=1))
+            assert not (np.abs(action[:, :6] - teacher._bare[:6]) > 0.2).any()  # the hands do nothing
+        lifted = np.array(lifted)  # (ticks, robots, legs); what carries the weight is nearly the opposite of lifting
+        up = lifted > 0.5
+        assert up.any(axis=0).all()
+        assert not up.all(axis=2).any()
+        first = np.argmax(up, axis=0).argmin(axis=1)
+        np.testing.assert_array_equal(first, np.where(rolls > 0, 0, 1))
+
+    def test_one_that_marches_stays_up_as_long_as_one_that_holds(self, go2, task):
+        """Roughly, so that whoever copies it begins with no less."""
+        lives = {}
+        for name, make in (("march", MarchAgent), ("hold", HoldAgent), ("nothing", lambda env: ZeroAgent())):
+            env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0), start_spread_rad=0.05), 32, seed=1)
+            env._episode[:] = 0
+            teacher, alive, lived = make(env), np.ones(32, dtype=bool), 0
+            for _ in range(100):
+                action = np.broadcast_to(teacher.act(env.worlds.sensors, env.command), (32, 12))
+                *_, done, _ = env.step(torch.from_numpy(np.array(action)))
+                alive &= ~done.numpy().astype(bool)
+                lived += alive.sum()
+            lives[name] = lived / 32 * go2.contract.control_dt_s
+        assert lives["march"] > 0.8 * lives["hold"]
+        assert lives["march"] > 1.3 * lives["nothing"]
 
     def test_it_learns_as_the_task_says(self, go2, task):
         assert settings_of(load_task("walk", go2)) == PPOSettings()

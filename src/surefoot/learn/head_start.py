@@ -6,8 +6,8 @@ of learning from nothing, and the one that ends in gaits that only work with exp
 clock and the policy has none; it reads the phase of the gait from its last action and its joints.
 
 Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them, under the
-robot's weight, or as far on the way there as the base is. A robot falls that way; but it does not fall by throwing its legs back to the default
-pose, and explores around a pose in which standing is possible.
+robot's weight, or as far on the way there as the base is, and `march` steps in place besides. A robot falls that way; but it does
+not fall by throwing its legs back to the default pose, and explores around a pose in which standing is possible.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,10 @@ class HoldAgent:
 
 
 TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot), "hold": HoldAgent, "march": MarchAgent}
-BEGINNERS = ("hold", "march")  # fall, and only say where to begin: what follows explores as one does that knows nothing
+BEGINNERS = {
+    "hold": "the pose that is to be held",
+    "march": "steps in the pose that is to be held",
+}  # fall, and only say where to begin: what follows explores
 LOUD = 1.5  # noise for those: what does not change is best told from the last action, and a copy of that says nothing after a reset
 TICKS = 150  # control periods that the teacher shows, in each world
 EPOCHS = 10
@@ -80,7 +83,7 @@ def head_start(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) ->
     if teacher in BEGINNERS:
         env.tally = Tally()
         error = regress(actor, seen, shown, batch=min(BATCH, max(256, len(seen) // 64)))
-        return HeadStart(False, f"starts around the pose that is to be held (copied to {error:.2f} rms)")
+        return HeadStart(False, f"starts around {BEGINNERS[teacher]} (copied to {error:.2f} rms)")
     falls = env.tally.falls / minutes
     env.tally = Tally()
     if falls > FALLS_PER_MINUTE:
