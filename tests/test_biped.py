@@ -11,8 +11,8 @@ import torch
 from surefoot.cli.rehearsal import Planned, _commands
 from surefoot.learn import rewards
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import HoldAgent, head_start
-from surefoot.learn.march import MarchAgent, steps_of
+from surefoot.learn.head_start import head_start
+from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
 from surefoot.learn.mirror import Mirror, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization

@@ -1,11 +1,12 @@
 """What the tables share: virtual robots, their logs, fits under a budget, and how far parameters are off."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recover import CASES, RANGES
+from recover import CASES, draw
 
 from paper_tables.cells import Refused
 from surefoot.fit.cma import CmaSettings
@@ -43,10 +44,8 @@ def agents(robot: Robot, policy: str = POLICY) -> Callable[[int], Agent]:
 
 def hidden(robot: Robot, case: str, seed: int) -> Twin:
     """A robot of the published problem: armature and dry friction of every joint are hidden, beside the noise."""
-    noise_nm, late_s = CASES[case]
-    rng = np.random.default_rng([seed, 71])
-    drawn: dict[str, Any] = {name: tuple(rng.uniform(*RANGES[name], robot.contract.n_joints)) for name in COUNTED}
-    return Twin(f"hidden-{seed}", robot, drawn | {"torque_noise_nm": noise_nm}, time_shift_s=late_s)
+    drawn = draw(robot, *CASES[case], seed)
+    return replace(drawn, name=f"hidden-{seed}", parameters={name: drawn.parameters[name] for name in PUBLISHED_FREE})
 
 
 def shifted(robot: Robot, seed: int, *, spring: bool) -> Twin:

@@ -18,41 +18,14 @@ import torch
 
 from surefoot.errors import RobotError, nearest
 from surefoot.learn.env import Tally, WalkEnv
-from surefoot.learn.march import MarchAgent
+from surefoot.learn.march import HoldAgent, MarchAgent
 from surefoot.learn.randomize import TaskError
-from surefoot.learn.upright import holding_torque_nm
 from surefoot.policy.agents import Agent
 from surefoot.policy.trot import TrotAgent
-from surefoot.robot import Sensors
-from surefoot.sim.sensing import gravity_in_base
-
-
-class HoldAgent:
-    """Targets between the default pose and what holds the posture at rest, as far as the base is between level and upright."""
-
-    label = hash = "hold"
-
-    def __init__(self, env: WalkEnv) -> None:
-        self._env, self._posture = env, env.task.posture
-        contract = env.robot.contract
-        sag = holding_torque_nm(env.robot, self._posture) / np.array(contract.kp_nm_per_rad)  # a PD controller gives nothing at its target
-        self._way = (np.array(self._posture.pose_rad or contract.pose_rad) + sag - contract.pose_rad) / np.array(contract.action_scale_rad)
-
-    def reset(self, ids: np.ndarray | None = None) -> None:
-        """Nothing to forget."""
-
-    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
-        """Actions (n, n_joints); the base's true tilt decides, whatever an IMU says of it."""
-        upright = -gravity_in_base(self._posture.frame(self._env.worlds.base_quaternion))[:, 2]
-        missing = np.arccos(np.clip(upright, -1, 1)) / max(abs(self._posture.pitch_rad), 1e-9)
-        return np.clip(1 - missing, 0.0, 1.0)[:, None] * self._way
-
 
 TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot), "hold": HoldAgent, "march": MarchAgent}
-BEGINNERS = {
-    "hold": "the pose that is to be held",
-    "march": "steps in the pose that is to be held",
-}  # fall, and only say where to begin: what follows explores
+# These fall, and only say where to begin: what follows explores as one does that knows nothing.
+BEGINNERS = {"hold": "the pose that is to be held", "march": "steps in the pose that is to be held"}
 LOUD = 1.5  # noise for those: what does not change is best told from the last action, and a copy of that says nothing after a reset
 TICKS = 150  # control periods that the teacher shows, in each world
 EPOCHS = 10

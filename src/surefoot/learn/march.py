@@ -1,7 +1,7 @@
-"""Steps in place, on the feet that a posture stands on: a teacher for robots that cannot stand still.
+"""Holds a posture, or steps in place on the feet that it stands on: teachers for robots that cannot stand still.
 
-On two point feet there is no balance without steps. This one has none either, and falls about as fast as a robot that holds
-its pose; but whoever copies it lifts one foot after the other, and has only to learn where to put them down.
+On two point feet there is no balance without steps. Who marches has none either, and falls about as fast as one that holds its
+pose; but whoever copies it lifts one foot after the other, and has only to learn where to put them down.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.upright import holding_torque_nm
+from surefoot.learn.upright import holding_torque_nm, posed
 from surefoot.policy.trot import GRAVITY_M_S2, find_legs
 from surefoot.robot import Posture, Robot, Sensors
 from surefoot.robot.load import foot_geoms, joint_addresses
@@ -30,57 +30,68 @@ class Step:
     carry: np.ndarray  # the whole weight on it
 
 
-class MarchAgent:
-    """Holds the posture, as far as the base is there, and lifts its feet in turn once it is."""
+class HoldAgent:
+    """Targets between the default pose and what holds the posture at rest, as far as the base is between level and upright."""
 
-    label = hash = "march"
+    label = hash = "hold"
 
     def __init__(self, env: WalkEnv) -> None:
         self._env, self._posture = env, env.task.posture
-        robot, contract = env.robot, env.robot.contract
+        contract = env.robot.contract
         scale = np.array(contract.action_scale_rad)
-        pose = np.array(self._posture.pose_rad or contract.pose_rad)
-        self._steps = steps_of(robot, self._posture)
-        self._held = (pose + holding_torque_nm(robot, self._posture) / np.array(contract.kp_nm_per_rad) - contract.pose_rad) / scale
-        self._bare = (pose - contract.pose_rad) / scale  # without the weight, which the steps carry in turn
-        self._first = np.zeros(env.num_envs)
+        self._bare = (np.array(self._posture.pose_rad or contract.pose_rad) - contract.pose_rad) / scale  # without the weight
+        # A PD controller gives nothing at its target: what carries the weight is off the pose.
+        self._held = self._bare + holding_torque_nm(env.robot, self._posture) / np.array(contract.kp_nm_per_rad) / scale
 
     def reset(self, ids: np.ndarray | None = None) -> None:
         """Nothing to forget."""
 
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
-        """Actions (n, n_joints); the base's true tilt decides, whatever an IMU says of it.
+        """Actions (n, n_joints); the base's true tilt decides, whatever an IMU says of it."""
+        return self._there(self._upright()) * self._held
+
+    def _upright(self) -> np.ndarray:
+        """Cosine of the angle to the posture, (n,)."""
+        return -gravity_in_base(self._posture.frame(self._env.worlds.base_quaternion))[:, 2]
+
+    def _there(self, upright: np.ndarray) -> np.ndarray:
+        """How much of the way from level to the posture, (n, 1)."""
+        missing = np.arccos(np.clip(upright, -1, 1)) / max(abs(self._posture.pitch_rad), 1e-9)
+        return np.clip(1 - missing, 0.0, 1.0)[:, None]
+
+
+class MarchAgent(HoldAgent):
+    """Holds the posture, as far as the base is there, and lifts its feet in turn once it is."""
+
+    label = hash = "march"
+
+    def __init__(self, env: WalkEnv) -> None:
+        super().__init__(env)
+        self._steps = steps_of(env.robot, self._posture)
+        self._first = np.zeros(env.num_envs)  # phase with which a robot begins
+
+    def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
+        """Actions (n, n_joints).
 
         A robot that rolls to one side lifts the other foot first: the policy that copies this sees the roll, but no clock.
         """
-        env = self._env
-        upright = -gravity_in_base(self._posture.frame(env.worlds.base_quaternion))[:, 2]
-        there = np.clip(1 - np.arccos(np.clip(upright, -1, 1)) / max(abs(self._posture.pitch_rad), 1e-9), 0.0, 1.0)[:, None]
+        env, upright = self._env, self._upright()
         roll = self._posture.turned(sensors.gyro_rad_s)[:, 0]
         self._first[env.fresh] = np.where(roll[env.fresh] > 0, 0.5, 0.0)
         phase = env.episode_length_buf.numpy() * env.dt_s * RATE_HZ + self._first
-        stance, lift = [], []
-        for k in range(len(self._steps)):
-            own = (phase + k / len(self._steps)) % 1.0
-            stance.append(own < DUTY)
-            lift.append(np.where(own < DUTY, 0.0, np.sin(np.pi * (own - DUTY) / (1 - DUTY)) ** 2))
-        share = np.array(stance) / np.maximum(np.sum(stance, axis=0), 1)
-        march = self._bare + sum(
-            h[:, None] * step.lift + s[:, None] * step.carry for h, s, step in zip(lift, share, self._steps, strict=True)
-        )
-        return there * np.where((upright > UPRIGHT)[:, None], march, self._held)
+        own = (phase + np.arange(len(self._steps))[:, None] / len(self._steps)) % 1.0  # (legs, n)
+        stance = own < DUTY
+        lift = np.where(stance, 0.0, np.sin(np.pi * (own - DUTY) / (1 - DUTY)) ** 2)
+        share = stance / np.maximum(stance.sum(axis=0), 1)
+        march = self._bare + lift.T @ [step.lift for step in self._steps] + share.T @ [step.carry for step in self._steps]
+        return self._there(upright) * np.where((upright > UPRIGHT)[:, None], march, self._held)
 
 
 def steps_of(robot: Robot, posture: Posture) -> list[Step]:
     """One for each leg that the posture stands on, from the Jacobian there."""
     contract = robot.contract
-    model = robot.spec().compile()
-    data = mujoco.MjData(model)
-    qpos, dofs = joint_addresses(model, contract.joints)
-    start = int(model.jnt_qposadr[model.body(robot.base).jntadr[0]])
-    data.qpos[qpos] = posture.pose_rad or contract.pose_rad
-    data.qpos[start : start + 7] = (0, 0, 0, *posture.base_quaternion)
-    mujoco.mj_forward(model, data)
+    model, data = posed(robot, posture)
+    dofs = joint_addresses(model, contract.joints)[1]
     scale, kp = np.array(contract.action_scale_rad), np.array(contract.kp_nm_per_rad)
     found = []
     for leg in find_legs(robot):

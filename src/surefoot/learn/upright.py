@@ -110,16 +110,21 @@ def _refuse_out_of_reach(stand: Stand, robot: Robot, way_out: str) -> None:
 
 def holding_torque_nm(robot: Robot, posture: Posture) -> np.ndarray:
     """What the joints give in a posture at rest, (n_joints,), with the weight on its feet."""
+    model, data = posed(robot, posture)
+    base_dof = int(model.jnt_dofadr[model.body(robot.base).jntadr[0]])
+    torque, _, _ = _at_rest(model, data, [foot_geoms(model, foot) for foot in posture.feet or robot.feet], base_dof)
+    return torque[joint_addresses(model, robot.contract.joints)[1]]
+
+
+def posed(robot: Robot, posture: Posture) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """The robot in a posture, its base at the origin and heading along x."""
     model = robot.spec().compile()
     data = mujoco.MjData(model)
-    qpos, dofs = joint_addresses(model, robot.contract.joints)
-    first = model.body(robot.base).jntadr[0]
-    start = int(model.jnt_qposadr[first])
-    data.qpos[qpos] = posture.pose_rad or robot.contract.pose_rad
+    start = int(model.jnt_qposadr[model.body(robot.base).jntadr[0]])
+    data.qpos[joint_addresses(model, robot.contract.joints)[0]] = posture.pose_rad or robot.contract.pose_rad
     data.qpos[start : start + 7] = (0, 0, 0, *posture.base_quaternion)
     mujoco.mj_forward(model, data)
-    torque, _, _ = _at_rest(model, data, [foot_geoms(model, foot) for foot in posture.feet or robot.feet], int(model.jnt_dofadr[first]))
-    return torque[dofs]
+    return model, data
 
 
 def _at_rest(model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]], base_dof: int) -> tuple[np.ndarray, np.ndarray, float]:
