@@ -1,7 +1,6 @@
 """Writing a benchmark's figures with the command, versions and machine that gave them."""
 
 import json
-import os
 import platform
 import shlex
 import subprocess
@@ -12,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from surefoot.cores import usable_cores
 from surefoot.files import write_text
 
 RESULTS = Path(__file__).parent / "results"
@@ -38,7 +38,7 @@ def provenance() -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "versions": versions,
-        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version()},
+        "machine": {"cores": usable_cores(), "processor": platform.machine(), "python": platform.python_version()},
     }
 
 

@@ -1,6 +1,7 @@
 """Edges of `Worlds`: one world must not change another, no path through the chain may hide a failure, sensors never change physics."""
 
 import ctypes
+import os
 
 import mujoco
 import numpy as np
@@ -285,3 +286,9 @@ class TestModel:
             assert ctypes.cast(mujoco.get_mju_user_warning(), ctypes.c_void_p).value == installed
         finally:
             mujoco.set_mju_user_warning(before)
+
+
+def test_all_cores_are_those_that_the_process_may_use(monkeypatch, go2):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3}, raising=False)
+    assert Worlds(go2, 2)._batch.nthread == 1
+    assert Worlds(go2, 2, threads=2)._batch.nthread == 2

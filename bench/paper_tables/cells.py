@@ -14,6 +14,7 @@ from typing import Any
 
 from results import RESULTS, commit, write_results
 
+from surefoot.cores import usable_cores
 from surefoot.errors import SurefootError
 from surefoot.files import json_ready
 
@@ -76,6 +77,12 @@ class Kept:
     commit: str | None = None
     date: str = ""
     wall_clock_s: float = float("nan")
+    cores: int = 2  # that it had
+
+    @property
+    def core_minutes(self) -> float:
+        """What it took: a cell of one core takes longer than one of two, and no more of the machine."""
+        return self.cores * self.wall_clock_s / 60
 
     @property
     def cell(self) -> Cell:
@@ -155,7 +162,7 @@ def measured(table: Table, cell: Cell, settings: Settings) -> Kept:
         figures = {"refused": str(reason)}
     wall_s = time.perf_counter() - started
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return Kept(cell.row, cell.column, cell.seed, figures, asked_of(table, settings), commit(), date, wall_s)
+    return Kept(cell.row, cell.column, cell.seed, figures, asked_of(table, settings), commit(), date, wall_s, usable_cores())
 
 
 def run(

@@ -34,7 +34,7 @@ def best_of(found: Figures, rows: Sequence[str], column: str, figure: str) -> tu
 
 def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
     """Parameters recovered."""
-    headings = ["method"] + [text for case in CASES for text in (NOISES[case], "published")] + ["simulated s", "min a cell"]
+    headings = ["method"] + [text for case in CASES for text in (NOISES[case], "published")] + ["simulated s", "core-min a cell"]
     rows = []
     first = [
         text for case in CASES for text in (percent(replace(found.at(recovery.OURS, case, "error_before"), cut=0), found.seeds), NOTHING)
@@ -46,7 +46,7 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
             for case in CASES
             for text in (percent(found.at(method, case, "error"), found.seeds), published(PUBLISHED_ERRORS, method, case))
         ]
-        minutes = [one.wall_clock_s / 60 for one in found.kept if one.row == method]
+        minutes = [one.core_minutes for one in found.kept if one.row == method]
         took = Spread(tuple(minutes))
         name = f"CMA-ES, {method}" if method in recovery.COSTS else f"{method} (quantile)"
         rows.append([name, *cells, plain(found.over_columns(method, "simulated_s"), digits=0), plain(took, digits=1)])

@@ -36,8 +36,8 @@ differences of each seed, at 95 %: with two seeds hardly anything is. Published 
 methods of a table see the same robots and logs and may simulate equally long, unless said otherwise; a search that settles earlier
 ends earlier, and {CUT} marks cells in which the search of a seed was cut by its budget before it settled. CMA-ES has the published rule of
 its population, 4 + 3 log(n), no cost on falls and no gate against them; its first step, one turn of every knob from the simulator's own
-values, and its answer, the mean of its last population, are ours. Minutes are wall-clock, some of them beside other work on the same
-machine. Cells without a measurement show "–", and "fell" where no robot stayed up in some direction.
+values, and its answer, the mean of its last population, are ours. A core-minute is a minute of wall-clock on one core, some of
+them beside other work on the same machine. Cells without a measurement show "–", and "fell" where no robot stayed up in some direction.
 """
 ABOUT = {
     "recovery": (
@@ -96,7 +96,18 @@ def render(folder: Path = FOLDER, docs: Path = DOCS) -> Path:
         facts.append(_facts(name, found, provenance))
     if not facts:
         raise SurefootError(f"{folder} holds no cell, and there is no page of nothing; measure some first: python bench/paper.py")
-    headings = ["table", "cells", "seeds", "minutes a cell", "least - most", "budget of a search, s", "PPO updates", "commits", "machine"]
+    headings = [
+        "table",
+        "cells",
+        "seeds",
+        "core-min a cell",
+        "least - most",
+        "cores",
+        "budget of a search, s",
+        "PPO updates",
+        "commits",
+        "machine",
+    ]
     lines += ["## What it took", "", *table(headings, facts), ""]
     path = docs / "results.md"
     write_text(path, "\n".join(lines))
@@ -106,12 +117,13 @@ def render(folder: Path = FOLDER, docs: Path = DOCS) -> Path:
 def _facts(name: str, found: Figures, provenance: dict[str, Any]) -> list[str]:
     """How a table was measured."""
     places, kept = TABLES[name].places, found.kept
-    took = Spread(tuple(one.wall_clock_s / 60 for one in kept))
+    took = Spread(tuple(one.core_minutes for one in kept))
     done = len({(one.row, one.column) for one in kept})
     machine, versions = provenance["machine"], provenance["versions"]
     asked = {key: sorted({f"{one.asked[key]:g}" for one in kept if key in one.asked}) for key in BUDGETS}
     return [
         name, f"{done} of {len(places)}", str(found.seeds), plain(took, digits=1), f"{min(took.values):.1f} - {max(took.values):.1f}",
+        " or ".join(map(str, sorted({one.cores for one in kept}))),
         *(", ".join(values) or NOTHING for values in asked.values()), ", ".join(sorted({(one.commit or "unknown")[:8] for one in kept})),
-        f"{machine['cores']} cores {machine['processor']}, Python {machine['python']}, MuJoCo {versions.get('mujoco', '?')}",
+        f"{machine['processor']}, Python {machine['python']}, MuJoCo {versions.get('mujoco', '?')}",
     ]  # fmt: skip

@@ -25,6 +25,7 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch, SimulationError
 
+from surefoot.cores import usable_cores
 from surefoot.errors import WorldsError
 from surefoot.files import is_number
 from surefoot.robot.legs import usual_pose
@@ -81,7 +82,7 @@ class Worlds(Truth):
         hang: bool = False,
         noise_period: int | None = None,
     ):
-        """`threads` 0 takes all cores; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet.
+        """`threads` 0 takes all cores that the process may use; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet.
 
         With `hang` the base is held fixed where a reset puts it, high above the floor unless a place is given.
         """
@@ -114,7 +115,7 @@ class Worlds(Truth):
         self.alive = np.ones(n, dtype=bool)
         self.failures: list[Failure] = []  # the latest of them; `n_failures` counts all
         self.n_failures = 0
-        self._batch = Batch(self.model, n, threads)
+        self._batch = Batch(self.model, n, threads or usable_cores())
         self._fields = Fields(self._batch, robot, self.scene)
         self._values = Values(robot, self.scene, n)
         super().__init__(self._batch, feet)
