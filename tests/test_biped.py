@@ -10,24 +10,25 @@ import torch
 
 from surefoot.cli.rehearsal import Planned, _commands
 from surefoot.learn import rewards
-from surefoot.learn.env import WalkEnv
+from surefoot.learn.env import BALANCED_S, WalkEnv
 from surefoot.learn.head_start import head_start
 from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
 from surefoot.learn.mirror import Mirror, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
 from surefoot.learn.rewards import Motion
+from surefoot.learn.rise import Rise, find_rise, way_up
 from surefoot.learn.starts import ON_ALL_FEET, RISING, UPRIGHT, Kinds, Shares, make_starts
 from surefoot.learn.task import biped, load_task, weighted
 from surefoot.learn.train import settings_of, train
-from surefoot.learn.upright import hind_legs, holding_torque_nm, stand_on_hind_legs
+from surefoot.learn.upright import hind_legs, holding_action, holding_torque_nm, stand_on_hind_legs
 from surefoot.logs import read_log
 from surefoot.policy import OnnxPolicy, ZeroAgent, as_meant
 from surefoot.robot import LEVEL, load_robot
 from surefoot.robot.load import foot_geoms, joint_addresses
 from surefoot.robot.model import lowest_point
 from surefoot.sim import Worlds
-from surefoot.sim.frames import yaw_of
+from surefoot.sim.frames import in_heading_frame, yaw_of
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.verify.trial import Simulator, run_trials
 from surefoot.verify.video import walk
@@ -280,6 +281,78 @@ class TestStarts:
         np.testing.assert_allclose(gravity_in_base(env.worlds.base_quaternion), np.tile([0, 0, -1], (50, 1)), atol=1e-12)
 
 
+class TestRise:
+    def test_the_motion_brings_robots_up(self, go2, task):
+        """On the robot as it is simulated outside of training, from starts that the search did not see."""
+        worlds = Worlds(go2, 40)
+        joints = np.array(go2.contract.pose_rad) + np.random.default_rng(77).uniform(-0.04, 0.04, (40, 12))
+        worlds.reset(joint_position_rad=joints)
+        up = np.zeros(40)
+        for k in range(60):
+            worlds.step(np.tile(task.rise.at((k + 1) * worlds.control_dt_s), (40, 1)))
+            upright = -gravity_in_base(task.posture.frame(worlds.base_quaternion))[:, 2]
+            up += (upright > 0.9) & (worlds.base_position_m[:, 2] > 0.65 * task.posture.height_m)
+        assert (up >= 5).mean() > 0.8
+
+    def test_left_and_right_move_alike_from_the_default_pose_into_the_held_one(self, go2, task):
+        index, sign = mirror_joints(go2)
+        for time_s in (0.1, 0.33, 0.8):
+            action = task.rise.at(time_s)
+            np.testing.assert_allclose(action[index] * sign, action, atol=1e-12)
+        assert not task.rise.at(0.0).any()
+        np.testing.assert_allclose(task.rise.at(5.0), holding_action(go2, task.posture), atol=1e-4)
+        line = Rise(1.0, ((2.0, 0.0), (4.0, 8.0)))
+        np.testing.assert_allclose([line.at(t) for t in (0.25, 0.5, 0.75, 1.0)], [[1, 0], [2, 0], [3, 4], [4, 8]])
+
+    def test_it_is_the_same_every_time(self, go2, task):
+        assert find_rise(go2, task.posture, holding_action(go2, task.posture), 200.0) == task.rise
+
+    def test_a_robot_without_a_declared_symmetry_has_none(self, go2, task):
+        assert find_rise(replace(go2, mirror=None), task.posture, np.zeros(12), 200.0) is None
+
+    def test_a_motion_that_does_not_rise_is_refused(self, go2, task):
+        with pytest.raises(TaskError, match=r"\(rise\) does not bring go2 into the posture 'hind legs'; leave it out"):
+            way_up(go2, task.posture, Rise(0.5, ((0.0,) * 12,)), 8, 200.0, 0)
+
+    def test_episodes_begin_on_its_way(self, go2, task):
+        """As a robot passes there: with its speed, whichever way it heads, and with the action that it was told last."""
+        states = way_up(go2, task.posture, task.rise, 200, 200.0, 0)
+        upright = -gravity_in_base(task.posture.frame(states.base_quaternion))[:, 2]
+        assert upright.min() < 0.1
+        assert upright.max() > 0.8
+        assert np.abs(states.base_velocity[:, 4]).max() > 1.0  # rad/s of pitch
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 1.0)), 64, seed=2)
+        motion_actions = np.array([task.rise.at((k + 1) * env.dt_s) for k in range(60)])
+        off = np.abs(env._action[:, None] - motion_actions).max(axis=2).min(axis=1)
+        assert off.max() < 1e-9
+        scale = go2.contract.action_clip  # what the policy sees of it is what it was told
+        assert np.abs(env.get_observations()["actor"].numpy()).max() < 10 * scale
+        assert np.abs(env.worlds.joint_velocity_rad_s).max() > 1.0
+
+    def test_who_has_risen_and_balances_makes_room_for_another(self, go2, task):
+        """Without a fall; one that began upright goes on."""
+        env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.5, 0.0)), 16, seed=1)
+        env._episode[:] = 0
+        everyone = np.arange(16)
+        for k in range(round(BALANCED_S * go2.contract.control_hz)):
+            put(env.worlds, task.posture, everyone)
+            began_upright = env._kinds.kind == UPRIGHT
+            _, _, done, extras = env.step(torch.from_numpy(np.tile(holding_action(go2, task.posture), (16, 1))))
+            assert bool(done.any()) == (k == round(BALANCED_S * go2.contract.control_hz) - 1)
+        assert 0 < began_upright.sum() < 16
+        np.testing.assert_array_equal(done.numpy().astype(bool), ~began_upright)
+        np.testing.assert_array_equal(extras["time_outs"].numpy().astype(bool), ~began_upright)
+
+    def test_a_turn_takes_the_speed_along(self, go2, task):
+        states = way_up(go2, task.posture, task.rise, 50, 200.0, 0)
+        turned = states.turned(np.linspace(-3, 3, 50))
+        for one in (states, turned):
+            assert len(one) == 50
+        ahead = [in_heading_frame(one.base_velocity[:, :3], task.posture.frame(one.base_quaternion)) for one in (states, turned)]
+        np.testing.assert_allclose(ahead[0], ahead[1], atol=1e-9)
+        np.testing.assert_array_equal(states.base_velocity[:, 2:], turned.base_velocity[:, 2:])
+
+
 class TestFalls:
     def env(self, go2, task, n):
         return WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0), start_spread_rad=0.0), n)
@@ -299,7 +372,7 @@ class TestFalls:
     @pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
     def test_a_robot_on_its_way_up_has_not_tipped_over(self, go2, task, pitch):
         """Level is where it comes from, with the nose up as with the nose down; as far on the other side it lies on its back."""
-        env = self.env(go2, replace(task, posture=replace(task.posture, pitch_rad=pitch)), 2)
+        env = self.env(go2, replace(task, posture=replace(task.posture, pitch_rad=pitch), rise=None), 2)
         env._falls.reset(np.arange(2))
         for row, at in ((0, 0.0), (1, 1.5 * pitch)):
             put(env.worlds, replace(task.posture, pitch_rad=at), np.array([row]), height_m=0.5)
@@ -356,7 +429,7 @@ class TestTraining:
     def test_it_begins_around_the_pose(self, go2, task):
         """Also in the first tick, when there is no last action to repeat."""
         torch.manual_seed(0)
-        env = WalkEnv(go2, replace(task, randomization=NONE), 48)
+        env = WalkEnv(go2, replace(task, randomization=NONE, rise=None), 48)
         learner = Learner(env.get_observations(), 12, replace(SMALL, worlds=48, hidden=(64, 64)), None)
         began = head_start(env, learner.actor.mlp, "hold", seed=0)
         assert "around the pose" in began.says

@@ -11,7 +11,8 @@ from tensordict import TensorDict
 from surefoot.learn.mirror import Signed, mirror_feet, mirror_joints
 from surefoot.learn.randomize import Draws
 from surefoot.learn.rewards import LASTING_S, Motion
-from surefoot.learn.starts import LIBRARY, RISING, UPRIGHT, Kinds, make_starts, turned
+from surefoot.learn.rise import way_up
+from surefoot.learn.starts import LIBRARY, RISING, UPRIGHT, Kinds, Starts, make_starts
 from surefoot.learn.task import Task, draw_commands
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
@@ -22,6 +23,7 @@ from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
 ON_ITS_SIDE = 0.7  # gravity along the left axis, for a robot that has to rise
+BALANCED_S = 1.0  # after rising, that an episode goes on which began lower: what follows is learned by those that begin upright
 BEYOND = 0.5  # gravity along the forward axis, away from where it rose from, likewise: beyond its posture by 30°
 
 
@@ -67,9 +69,9 @@ class WalkEnv:
         self._standing_foot = np.array([not posture.feet or foot in posture.feet for foot in robot.feet])
         self._falls = Falls(posture, n, self.dt_s)
         if not posture.level:
-            parts = np.concatenate([np.ones(LIBRARY), np.linspace(0, 1, LIBRARY)])  # in the posture, and on the way to it
-            self._starts = make_starts(robot, posture, parts, task.start_spread_rad, np.random.default_rng([seed, 9]))
+            self._starts = self._make_starts(seed)
             self._kinds = Kinds(task.starts, n)
+            self._risen_s = np.zeros(n)  # since each rose
         self._limits = np.array(robot.contract.position_limit_rad)
         self._torque_limit = np.array(robot.contract.torque_limit_nm)
         self._command = np.zeros((n, 3))
@@ -135,8 +137,8 @@ class WalkEnv:
         unstable = ~self.worlds.alive
         reward = self._reward(motion) - self.task.fall_cost * (fallen | unstable)
         late = (self._episode >= self.max_episode_length) & ~fallen & ~unstable
-        if not self.task.posture.level:  # one that does not rise has shown all it can; no fall, and another start
-            late |= ~self._falls.risen & (self._falls.age_s >= self.task.posture.rise_s) & ~fallen & ~unstable
+        if not self.task.posture.level:
+            late |= self._has_shown_all() & ~fallen & ~unstable
         done = fallen | late | unstable
         self._count(motion, reward, fallen, unstable)
         self._advance_commands()
@@ -145,6 +147,15 @@ class WalkEnv:
         self._obs = self._observe()
         extras = {"time_outs": torch.from_numpy(late.astype(np.float32))}
         return self._obs, torch.from_numpy(reward.astype(np.float32)), torch.from_numpy(done.astype(np.int64)), extras
+
+    def _has_shown_all(self) -> np.ndarray:
+        """Who may begin anew without a fall, (n,): who did not rise in its time, and who has risen and begun to balance.
+
+        To rise takes a second, and an episode lasts twenty: of robots that went on from there, hardly a sample would be of rising.
+        """
+        self._risen_s += self.dt_s * self._falls.risen
+        slow = ~self._falls.risen & (self._falls.age_s >= self.task.posture.rise_s)
+        return slow | ((self._risen_s >= BALANCED_S) & (self._kinds.kind != UPRIGHT))
 
     def _fallen(self, motion: Motion) -> np.ndarray:
         """Who is down, (n,): sooner than anyone who only looks on would say so, since what follows teaches nothing."""
@@ -226,6 +237,14 @@ class WalkEnv:
         self._lasting_error[rows] = 0.0
         self._hold_s[rows] = self._rng.uniform(*self.task.command_hold_s, len(rows))
 
+    def _make_starts(self, seed: int) -> Starts:
+        """In the posture, and on the way to it, `LIBRARY` of each."""
+        robot, task, rng = self.robot, self.task, np.random.default_rng([seed, 9])
+        upright = make_starts(robot, task.posture, np.ones(LIBRARY), task.start_spread_rad, rng)
+        if task.rise is None:
+            return upright + make_starts(robot, task.posture, np.linspace(0, 1, LIBRARY), task.start_spread_rad, rng)
+        return upright + way_up(robot, task.posture, task.rise, LIBRARY, 1 / self.worlds.physics_dt_s, seed)
+
     def _reset(self, rows: np.ndarray) -> None:
         rng, n = self._rng, len(rows)
         spread = self.task.start_spread_rad
@@ -234,21 +253,27 @@ class WalkEnv:
         quaternion = np.stack([np.cos(yaw / 2), np.zeros(n), np.zeros(n), np.sin(yaw / 2)], axis=1)
         velocity = rng.uniform(-0.3, 0.3, (n, 6))
         place, raised = np.tile([0.0, 0.0, self.robot.base_height_m], (n, 1)), np.zeros(n, dtype=bool)
+        joint_velocity, action = np.zeros_like(joints), np.zeros_like(joints)
         if not self.task.posture.level:
             if self.tally.steps:
                 self._kinds.ended(rows, self._falls.age_s[rows])
             kind = self._kinds.draw(rows, rng)
             raised, rising = kind == UPRIGHT, kind == RISING
             some = np.flatnonzero(raised | rising)
-            drawn = rng.integers(0, LIBRARY, len(some)) + LIBRARY * rising[some]
-            joints[some], place[some, 2] = self._starts.joint_position_rad[drawn], self._starts.height_m[drawn]
-            quaternion[some] = turned(self._starts.base_quaternion[drawn], yaw[some])
+            drawn = self._starts[rng.integers(0, LIBRARY, len(some)) + LIBRARY * rising[some]].turned(yaw[some])
+            joints[some], place[some, 2], quaternion[some] = drawn.joint_position_rad, drawn.height_m, drawn.base_quaternion
+            velocity[some] += drawn.base_velocity
+            joint_velocity[some], action[some] = drawn.joint_velocity_rad_s, drawn.action
             self._falls.reset(rows)
-        self.worlds.reset(rows, joint_position_rad=joints, base_position_m=place, base_quaternion=quaternion, base_velocity=velocity)
+            self._risen_s[rows] = 0.0
+        self.worlds.reset(
+            rows, joint_position_rad=joints, joint_velocity_rad_s=joint_velocity, base_position_m=place, base_quaternion=quaternion,
+            base_velocity=velocity, last_action=action,
+        )  # fmt: skip
         self._observer.reset(rows)
         self._draw_commands(rows)
-        for array in (self._action, self._last_action, self._joint_velocity, self._air_s):
-            array[rows] = 0.0
+        self._action[rows] = self._last_action[rows] = action
+        self._joint_velocity[rows], self._air_s[rows] = joint_velocity, 0.0
         self._contact[rows] = self._standing_foot | ~raised[:, None]
         if self.tally.steps:  # the first episodes keep their drawn ages
             self._episode[rows] = 0

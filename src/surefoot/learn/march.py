@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.upright import holding_torque_nm, posed
+from surefoot.learn.upright import holding_action, posed
 from surefoot.policy.trot import GRAVITY_M_S2, find_legs
 from surefoot.robot import Posture, Robot, Sensors
 from surefoot.robot.load import foot_geoms, joint_addresses
@@ -40,8 +40,7 @@ class HoldAgent:
         contract = env.robot.contract
         scale = np.array(contract.action_scale_rad)
         self._bare = (np.array(self._posture.pose_rad or contract.pose_rad) - contract.pose_rad) / scale  # without the weight
-        # A PD controller gives nothing at its target: what carries the weight is off the pose.
-        self._held = self._bare + holding_torque_nm(env.robot, self._posture) / np.array(contract.kp_nm_per_rad) / scale
+        self._held = holding_action(env.robot, self._posture)
 
     def reset(self, ids: np.ndarray | None = None) -> None:
         """Nothing to forget."""

@@ -1,11 +1,12 @@
 """Where a training begins that ends in another posture: in it, on the way there, or as the robot.yaml says.
 
-A robot that has never been upright does not know that it pays. Some worlds therefore begin there, and some on the way:
-the base pitched by a part of the posture's pitch and the joints as far between the two poses, resting on whatever is
-lowest. States are made once, each with its height above the floor, and drawn from at every reset.
+A robot that has never been upright does not know that it pays. Some worlds therefore begin there, and some on the way: in
+states that a motion passes which gets up (`surefoot.learn.rise`), or, of a robot for which none was found, with the base pitched
+by a part of the posture's pitch and the joints as far between the two poses, resting on whatever is lowest. States are made once,
+each with its height above the floor, and drawn from at every reset.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import mujoco
 import numpy as np
@@ -25,8 +26,8 @@ LEAST_S = 0.1
 class Shares:
     """Of the time that robots spend in episodes that begin so; the rest begins level, in the default pose."""
 
-    upright: float = 0.5  # in the posture
-    rising: float = 0.25  # anywhere between
+    upright: float = 0.4  # in the posture
+    rising: float = 0.3  # on the way
 
 
 class Kinds:
@@ -39,20 +40,20 @@ class Kinds:
     def __init__(self, shares: Shares, n: int) -> None:
         self._shares = np.array([shares.upright, shares.rising, max(1.0 - shares.upright - shares.rising, 0.0)])
         self._length_s = np.ones(3)
-        self._kind = np.full(n, ON_ALL_FEET)
+        self.kind = np.full(n, ON_ALL_FEET)  # with which each robot began
 
     def ended(self, rows: np.ndarray, age_s: np.ndarray) -> None:
         """Episodes of these robots ended at these ages."""
         for kind in (UPRIGHT, RISING, ON_ALL_FEET):
-            ages = age_s[self._kind[rows] == kind]
+            ages = age_s[self.kind[rows] == kind]
             forget = (1 - 1 / REMEMBERED) ** len(ages)
             self._length_s[kind] = forget * self._length_s[kind] + (1 - forget) * (ages.mean() if len(ages) else 0.0)
 
     def draw(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The kinds with which these robots begin now."""
         weight = self._shares / np.maximum(self._length_s, LEAST_S)
-        self._kind[rows] = np.searchsorted(np.cumsum(weight / weight.sum()), rng.random(len(rows)), side="right").clip(max=ON_ALL_FEET)
-        return self._kind[rows]
+        self.kind[rows] = np.searchsorted(np.cumsum(weight / weight.sum()), rng.random(len(rows)), side="right").clip(max=ON_ALL_FEET)
+        return self.kind[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,30 @@ class Starts:
     """States (n, ...) of robots on the floor."""
 
     joint_position_rad: np.ndarray
-    base_quaternion: np.ndarray  # (n, 4) heading along x
+    base_quaternion: np.ndarray  # (n, 4) heading along x, or nearly so
     height_m: np.ndarray  # (n,)
+    joint_velocity_rad_s: np.ndarray
+    base_velocity: np.ndarray  # (n, 6) m/s in the world frame, rad/s in the base frame
+    action: np.ndarray  # the last one
 
     def __len__(self) -> int:
         return len(self.height_m)
+
+    def __getitem__(self, rows: np.ndarray) -> "Starts":
+        return Starts(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def __add__(self, other: "Starts") -> "Starts":
+        return Starts(*(np.concatenate([getattr(self, one.name), getattr(other, one.name)]) for one in fields(self)))
+
+    def turned(self, yaw: np.ndarray) -> "Starts":
+        """The same robots after a turn about the vertical, (n,) rad."""
+        c, s = np.cos(yaw / 2), np.sin(yaw / 2)
+        w, x, y, z = self.base_quaternion.T
+        quaternion = np.stack([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w], axis=1)
+        velocity = self.base_velocity.copy()
+        (vx, vy), cos, sin = self.base_velocity[:, :2].T, np.cos(yaw), np.sin(yaw)
+        velocity[:, 0], velocity[:, 1] = cos * vx - sin * vy, sin * vx + cos * vy
+        return replace(self, base_quaternion=quaternion, base_velocity=velocity)
 
 
 def make_starts(robot: Robot, posture: Posture, part: np.ndarray, spread_rad: float, rng: np.random.Generator) -> Starts:
@@ -88,11 +108,4 @@ def make_starts(robot: Robot, posture: Posture, part: np.ndarray, spread_rad: fl
         data.qpos[start : start + 7] = (0, 0, 0, *quaternion[k])
         mujoco.mj_kinematics(model, data)
         height[k] = -min(lowest_point(model, data, int(g)) for g in solid)
-    return Starts(joints, quaternion, height)
-
-
-def turned(quaternion: np.ndarray, yaw: np.ndarray) -> np.ndarray:
-    """Quaternions (n, 4) after a turn of the robot about the vertical, (n,) rad."""
-    c, s = np.cos(yaw / 2), np.sin(yaw / 2)
-    w, x, y, z = quaternion.T
-    return np.stack([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w], axis=1)
+    return Starts(joints, quaternion, height, np.zeros_like(joints), np.zeros((n, 6)), np.zeros_like(joints))

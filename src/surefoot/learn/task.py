@@ -15,8 +15,9 @@ from surefoot.errors import nearest
 from surefoot.learn import rewards
 from surefoot.learn.randomize import Randomization, TaskError, load_randomization
 from surefoot.learn.rewards import RewardFunction
+from surefoot.learn.rise import Rise, find_rise
 from surefoot.learn.starts import Shares
-from surefoot.learn.upright import stand_on_hind_legs
+from surefoot.learn.upright import holding_action, stand_on_hind_legs
 from surefoot.robot import LEVEL, Posture, Robot
 
 CommandRange = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]  # vx m/s, vy m/s, wz rad/s
@@ -53,6 +54,7 @@ class Task:
     start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
     posture: Posture = LEVEL  # what is upright, ahead and fallen; gravity and height above are of a task that stays level
     starts: Shares = field(default_factory=Shares)  # where episodes begin, in a posture that has to be risen to
+    rise: Rise | None = None  # a motion that gets there, in whose states they begin
     learning: dict[str, float] = field(default_factory=dict)  # fields of `surefoot.learn.ppo.PPOSettings` that are others for this task
     teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
     substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
@@ -111,10 +113,11 @@ def biped(robot: Robot) -> Task:
     All that counts while the robot is down is positive, and less than what it gets for being up: a robot that loses by
     living learns to fall.
     """
-    mild = load_randomization("mild")
+    mild, posture = load_randomization("mild"), stand_on_hind_legs(robot).posture
     return Task(
         name="biped",
-        posture=stand_on_hind_legs(robot).posture,
+        posture=posture,
+        rise=find_rise(robot, posture, holding_action(robot, posture), Task.substeps * robot.contract.control_hz),
         command_range=_within(BIPED_RANGE, robot),
         randomization=replace(mild, push_m_s=min(mild.push_m_s, BIPED_PUSH_M_S)),
         standing_share=0.2,

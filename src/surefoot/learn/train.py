@@ -98,7 +98,7 @@ def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> d
     """All that determines a training, as JSON."""
     about = dataclasses.asdict(task) | {"rewards": {reward.name: reward.weight for reward in task.rewards}}
     if task.posture.level:
-        del about["posture"], about["starts"]
+        del about["posture"], about["starts"], about["rise"]
     del about["learning"]  # stands in the PPO settings
     return {
         "robot": robot.name,

@@ -116,6 +116,13 @@ def holding_torque_nm(robot: Robot, posture: Posture) -> np.ndarray:
     return torque[joint_addresses(model, robot.contract.joints)[1]]
 
 
+def holding_action(robot: Robot, posture: Posture) -> np.ndarray:
+    """Targets that hold a posture at rest, as actions (n_joints,): a PD controller gives nothing at its target, so they are off the pose."""
+    contract = robot.contract
+    target = np.array(posture.pose_rad or contract.pose_rad) + holding_torque_nm(robot, posture) / np.array(contract.kp_nm_per_rad)
+    return (target - np.array(contract.pose_rad)) / np.array(contract.action_scale_rad)
+
+
 def posed(robot: Robot, posture: Posture) -> tuple[mujoco.MjModel, mujoco.MjData]:
     """The robot in a posture, its base at the origin and heading along x."""
     model = robot.spec().compile()

@@ -1,0 +1,152 @@
+"""How a robot gets up: a motion from its default pose into a posture, found by search in the simulator.
+
+Noise does not find it: a Go2 that learns by trial sits on its tail, where it is safe, and stays there. But an open-loop motion of
+a second, three targets and then the posture itself, is a small problem for CMA-ES. It ends upright and soon falls; what it is
+for is the states on its way, in which episodes can begin.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from cmaes import CMA
+
+from surefoot.learn.randomize import TaskError
+from surefoot.learn.starts import Starts
+from surefoot.robot import Posture, Robot
+from surefoot.sim.falls import Falls
+from surefoot.sim.sensing import gravity_in_base
+from surefoot.sim.worlds import Worlds
+
+MOTION_S = 0.8
+KNOTS = 3  # targets on the way, at equal times
+HOLD_S = 0.4  # after the motion, that it is watched
+POPULATION, MOST_GENERATIONS = 32, 100
+FIRST_STEP = 1.0  # of an action
+EFFORT = 0.02  # that a mean squared action of 1 costs: as much as being up one tick less
+SPREAD_RAD = 0.05  # of the joints at the start: a motion that works from one pose to the last digit is no motion
+CALM_RAD_S = 4.0  # a robot that turns as fast as this is not there yet
+UP_S = 0.2  # upright for so long is risen: what comes then is balance
+SURE = 0.9  # of the robots that the motion brings up, when the search may end
+LOOK_EVERY = 3  # generations
+
+
+@dataclass(frozen=True)
+class Rise:
+    """A motion from the default pose: actions at equal times, in between on straight lines, and from then on the last."""
+
+    seconds: float
+    actions: tuple[tuple[float, ...], ...]  # (times, n_joints); it begins at zero, the default pose
+
+    def at(self, time_s: float) -> np.ndarray:
+        """The action at a time, (n_joints,)."""
+        return _between(np.array(self.actions)[None], time_s, self.seconds)[0]
+
+
+def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: float) -> Rise | None:
+    """A motion that ends in `held`, the action that holds the posture; None where none was found. Left and right move alike."""
+    if robot.mirror is None:
+        return None
+    half = _Half(np.array(robot.mirror.index), np.array(robot.mirror.sign))
+    watch = _Watch(robot, posture, POPULATION, physics_hz)
+    size, clip = len(half.joints), robot.contract.action_clip
+    search = CMA(np.tile(0.5 * held[half.joints], KNOTS), FIRST_STEP, bounds=np.tile([-clip, clip], (KNOTS * size, 1)), seed=0, population_size=POPULATION)  # fmt: skip
+
+    def motions(points: np.ndarray) -> np.ndarray:
+        """Actions (n, times, n_joints) of points (n, KNOTS × size)."""
+        knots = half.whole(points.reshape(-1, KNOTS, size))
+        return np.concatenate([knots, np.broadcast_to(held, (len(knots), 1, len(held)))], axis=1)
+
+    for generation in range(1, MOST_GENERATIONS + 1):
+        asked = np.array([search.ask() for _ in range(POPULATION)])
+        told = watch.score(motions(asked))
+        search.tell([(point, -float(value)) for point, value in zip(asked, told, strict=True)])
+        if generation % LOOK_EVERY == 0:
+            mean = motions(search.mean[None])
+            watch.score(np.repeat(mean, POPULATION, axis=0))
+            if (watch.up_s >= UP_S).mean() >= SURE:
+                return Rise(MOTION_S, tuple(tuple(action) for action in np.round(mean[0], 4).tolist()))
+    return None
+
+
+def way_up(robot: Robot, posture: Posture, rise: Rise, n: int, physics_hz: float, seed: int) -> Starts:
+    """n states of robots that rise with this motion, drawn from its whole time; robots that it does not bring up are left out."""
+    watch = _Watch(robot, posture, POPULATION, physics_hz, seed)
+    passed = watch.states(rise)
+    if not len(passed):
+        raise TaskError(
+            f"the motion that the task names (rise) does not bring {robot.name} into the posture {posture.name!r}; leave it out, or search with find_rise"
+        )
+    rng = np.random.default_rng([seed, 13])
+    chosen = rng.choice(len(passed), n)
+    return passed[chosen]
+
+
+def _between(actions: np.ndarray, time_s: float, seconds: float) -> np.ndarray:
+    """Of motions (n, times, n_joints), what they ask for at a time, (n, n_joints)."""
+    place = min(max(time_s / seconds, 0.0), 1.0) * actions.shape[1]
+    after = min(max(math.ceil(place), 1), actions.shape[1])
+    part = place - (after - 1)
+    before = actions[:, after - 2] if after > 1 else np.zeros_like(actions[:, 0])
+    return (1 - part) * before + part * actions[:, after - 1]
+
+
+class _Half:
+    """One joint of each pair, and the whole robot from it."""
+
+    def __init__(self, index: np.ndarray, sign: np.ndarray) -> None:
+        first = index >= np.arange(len(index))
+        self.joints = np.flatnonzero(first)
+        self._place = np.searchsorted(self.joints, np.where(first, np.arange(len(index)), index))
+        self._sign = np.where(first, 1.0, sign)
+
+    def whole(self, half: np.ndarray) -> np.ndarray:
+        """Values (..., n_joints) of those of one side."""
+        return half[..., self._place] * self._sign
+
+
+class _Watch:
+    """Robots that try motions from the default pose, and how near they come to the posture."""
+
+    def __init__(self, robot: Robot, posture: Posture, n: int, physics_hz: float, seed: int = 0) -> None:
+        self._robot, self._posture = robot, posture
+        self._worlds = Worlds(robot, n, physics_hz=physics_hz)
+        self._rng = np.random.default_rng([seed, 12])
+        self.up_s = np.zeros(n)  # how long each was up
+
+    def score(self, actions: np.ndarray) -> np.ndarray:
+        """Of motions (n, times, n_joints): the nearest to the posture that a robot was, calm ones first, and how long it was there, s."""
+        near, posture = np.zeros(len(actions)), self._posture
+        for _ in self._run(actions):
+            upright = -gravity_in_base(posture.frame(self._worlds.base_quaternion))[:, 2]
+            height = np.clip(self._worlds.base_position_m[:, 2] / posture.height_m, 0.0, 1.0)
+            calm = np.exp(-np.square(np.abs(self._worlds.base_velocity[:, 3:]).sum(axis=1) / CALM_RAD_S))
+            near = np.maximum(near, np.square(0.5 + 0.5 * upright) * height * (0.7 + 0.3 * calm))
+        return near + self.up_s - EFFORT * np.square(actions).mean(axis=(1, 2))
+
+    def states(self, rise: Rise) -> Starts:
+        """What the robots that rise pass until they are up, all ticks of all of them."""
+        worlds, kept, before = self._worlds, [], []
+        for k, risen in enumerate(self._run(np.repeat(np.array(rise.actions)[None], worlds.n, axis=0), rise.seconds)):
+            action = np.tile(rise.at((k + 1) * worlds.control_dt_s), (worlds.n, 1))
+            now = (worlds.joint_position_rad, worlds.base_quaternion, worlds.base_position_m[:, 2], worlds.joint_velocity_rad_s, worlds.base_velocity, action)  # fmt: skip
+            kept.append([np.array(value) for value in now])
+            before.append(~risen)
+        first = np.logical_and.accumulate(before)  # (ticks, n) not risen yet
+        rows = first & ~first[-1]
+        return Starts(*(np.concatenate([kept[k][part][rows[k]] for k in range(len(kept))]) for part in range(6)))
+
+    def _run(self, actions: np.ndarray, seconds: float = MOTION_S) -> Iterator[np.ndarray]:
+        """Play motions; after each tick, who is up."""
+        contract, worlds = self._robot.contract, self._worlds
+        spread = self._rng.uniform(-SPREAD_RAD, SPREAD_RAD, (worlds.n, contract.n_joints))
+        worlds.reset(joint_position_rad=np.clip(contract.pose_rad + spread, *np.array(contract.position_limit_rad).T))
+        self.up_s = np.zeros(worlds.n)
+        for k in range(round((seconds + HOLD_S) * contract.control_hz)):
+            worlds.step(_between(actions, (k + 1) * worlds.control_dt_s, seconds))
+            falls = Falls(self._posture, worlds.n, worlds.control_dt_s)
+            falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2])
+            up = falls.risen & worlds.alive
+            self.up_s += worlds.control_dt_s * up
+            yield up
