@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import paper
 from paper_tables import biped, cells, data, failures, fits, page_recovery, pages, plots, policies, recovery, render, spread, tables
-from paper_tables.cells import Cell, Kept, Refused, Settings, Table, order, read_kept, run, write_kept
+from paper_tables.cells import Cell, Kept, Refused, Settings, Table, order, read_kept, run, with_rows, write_kept
 from paper_tables.quick import quick
 from paper_tables.spread import Spread, apart, judge
 from paper_tables.words import Figures
@@ -70,6 +70,13 @@ class TestCells:
             assert table.quick in table.places
         assert {"wasserstein", "match-o", "match-s-1", "match-s-20", "match-s", "mmd"} < {row for row, _ in recovery.RECOVERY.places}
         assert {int(count) for count, _ in data.SIZES} == {8, 16, 32, 64, 128}
+
+    def test_some_rows_alone(self, tmp_path, capsys):
+        few = with_rows(list(tables.TABLES.values()), ["ours", "mmd"])
+        assert [(table.name, {row for row, _ in table.places}) for table in few] == [("recovery", {"ours", "mmd"}), ("horizon", {"ours"})]
+        assert len(few[0].places) == 6
+        assert paper.main(["--table", "recovery", "--row", "our", "--out", str(tmp_path)]) == 2
+        assert "no table has a row 'our' (did you mean 'ours'?)" in capsys.readouterr().err
 
     def test_a_stopped_run_goes_on_with_what_is_missing(self, tmp_path):
         measure, said = Counted(), []

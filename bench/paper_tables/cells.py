@@ -7,7 +7,7 @@ The first seed of every cell comes before the second of any: a run that ends ear
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from results import RESULTS, commit, write_results
 
 from surefoot.cores import usable_cores
-from surefoot.errors import SurefootError
+from surefoot.errors import SurefootError, nearest
 from surefoot.files import json_ready
 
 FOLDER = RESULTS / "paper"
@@ -121,6 +121,18 @@ def order(tables: Sequence[Table], seeds: int) -> Iterator[tuple[Table, Cell]]:
         for table in tables:
             for row, column in table.places:
                 yield table, Cell(row, column, seed)
+
+
+def with_rows(tables: Sequence[Table], rows: Sequence[str] | None) -> list[Table]:
+    """The tables with these of their rows, None: all; tables that have none of them are left out."""
+    if rows is None:
+        return list(tables)
+    there = {row for table in tables for row, _ in table.places}
+    for row in rows:
+        if row not in there:
+            raise SurefootError(f"no table has a row {row!r}{nearest(row, sorted(there))}")
+    few = [replace(table, places=tuple(place for place in table.places if place[0] in rows)) for table in tables]
+    return [table for table in few if table.places]
 
 
 def asked_of(table: Table, settings: Settings) -> dict[str, Any]:
