@@ -184,6 +184,10 @@ class TestRewards:
         for reward in (rewards.track_velocity, rewards.track_turn, rewards.stride, rewards.lasting):
             assert reward(motion(**fast)) > 0
 
+    def test_a_fast_turn_costs_and_a_slow_one_does_not(self):
+        rates = np.array([[0.0, 2.9, 0.0], [3.0, 4.0, 0.0], [0.0, 0.0, -4.0]])
+        assert rewards.rush(motion(3, angular_velocity=rates)) == pytest.approx([0.0, 4.0, 1.0])
+
     def test_a_level_task_is_paid_whatever_the_tilt(self):
         leaning = {"gravity": np.array([[0.6, 0.0, -0.8]]), "velocity": np.array([[0.5, 0.0, 0.0]])}
         assert rewards.track_velocity(motion(rises=False, **leaning)) == pytest.approx(1.0)

@@ -67,6 +67,7 @@ TRACKING_WIDTH_M_S = 0.3  # velocity error at which the tracking reward has fall
 TRACKING_WIDTH_RAD_S = 0.5
 LASTING_S = 1.0
 UP_FROM, UP_FULL = 0.5, 0.9  # cosines of the angle to the posture
+RUSH_RAD_S = 3.0
 SHUFFLE_S = 0.1  # a foot in the air for less than this has not stepped
 SWING_S = 0.35  # longer swings are not paid more
 
@@ -98,6 +99,11 @@ def bounce(m: Motion) -> np.ndarray:
 def wobble(m: Motion) -> np.ndarray:
     """Squared roll and pitch rates, (rad/s)²."""
     return np.square(m.angular_velocity[:, :2]).sum(axis=1)
+
+
+def rush(m: Motion) -> np.ndarray:
+    """Squared rate at which the base turns, above 3 rad/s, (rad/s)²: at that rate it takes half a second to get up."""
+    return np.square(np.maximum(np.linalg.norm(m.angular_velocity, axis=1) - RUSH_RAD_S, 0.0))
 
 
 def tilt(m: Motion) -> np.ndarray:

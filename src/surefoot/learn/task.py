@@ -128,14 +128,16 @@ def biped(robot: Robot) -> Task:
             hands_off=0.5,
             track_velocity=2.0,
             track_turn=0.8,
-            one_foot=1.0,
+            lasting=-1.5,
+            one_foot=0.5,
             stride=25.0,
             flight=-1.0,
             bounce=-0.5,
             wobble=-0.03,
+            rush=-0.5,
             torque=-0.5,
             joint_acceleration=-1.0e-7,
-            action_rate=-0.01,
+            action_rate=-0.03,
             joint_limits=-2.0,
             slip=-0.1,
             body_contact=-0.5,
@@ -151,7 +153,7 @@ BIPED_RANGE: CommandRange = (
 )  # m/s, m/s, rad/s: a leg that points down has no joint that moves its foot sideways
 # With a std of 0.8 a robot that holds the pose is down after two thirds of a second, as much by its own noise as by its balance. How far
 # the policy may move in an update, not the samples in it, is what limits learning to balance: more and cheaper updates are faster.
-BIPED_LEARNING = {"start_std": 0.4, "worlds": 512, "epochs": 2}
+BIPED_LEARNING = {"start_std": 0.4, "worlds": 512, "epochs": 2, "desired_kl": 0.02}
 BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before it can step at all
 
 
