@@ -488,7 +488,7 @@ class TestTraining:
     def test_it_learns_as_the_task_says(self, go2, task):
         assert settings_of(load_task("walk", go2)) == PPOSettings()
         asked = settings_of(task)
-        assert asked == replace(PPOSettings(), start_std=0.4, worlds=512, epochs=2)
+        assert asked == replace(PPOSettings(), start_std=0.4, worlds=512, epochs=2, desired_kl=0.02)
         assert settings_of(task, 32) == replace(asked, worlds=32)
         with pytest.raises(TaskError, match=r"asks for 'epoch' of PPO \(did you mean 'epochs'"):
             settings_of(replace(task, learning={"epoch": 3}))
