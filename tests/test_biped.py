@@ -17,7 +17,7 @@ from surefoot.learn.mirror import Mirror, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
 from surefoot.learn.rewards import Motion
-from surefoot.learn.rise import Rise, find_rise, way_up
+from surefoot.learn.rise import Rise, _Half, find_rise, way_up
 from surefoot.learn.starts import ON_ALL_FEET, RISING, UPRIGHT, Kinds, Shares, make_starts
 from surefoot.learn.task import biped, load_task, weighted
 from surefoot.learn.train import settings_of, train
@@ -307,6 +307,12 @@ class TestRise:
         np.testing.assert_allclose(task.rise.at(5.0), holding_action(go2, task.posture), atol=1e-4)
         line = Rise(1.0, ((2.0, 0.0), (4.0, 8.0)))
         np.testing.assert_allclose([line.at(t) for t in (0.25, 0.5, 0.75, 1.0)], [[1, 0], [2, 0], [3, 4], [4, 8]])
+
+    def test_a_waist_turns_to_neither_side(self):
+        """Of one joint of a pair, one that pitches, one that yaws, and the other of the pair."""
+        half = _Half(np.array([3, 1, 2, 0]), np.array([-1.0, 1.0, -1.0, -1.0]))
+        assert half.joints.tolist() == [0, 1]
+        np.testing.assert_allclose(half.whole(np.array([[0.3, 0.7]])), [[0.3, 0.7, 0.0, -0.3]])
 
     def test_it_is_the_same_every_time(self, go2, task):
         assert find_rise(go2, task.posture, holding_action(go2, task.posture), 200.0) == task.rise

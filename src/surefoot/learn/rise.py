@@ -93,13 +93,15 @@ def _between(actions: np.ndarray, time_s: float, seconds: float) -> np.ndarray:
 
 
 class _Half:
-    """One joint of each pair, and the whole robot from it."""
+    """One joint of each pair and what moves in the middle plane, and the whole robot from it."""
 
     def __init__(self, index: np.ndarray, sign: np.ndarray) -> None:
-        first = index >= np.arange(len(index))
+        joints = np.arange(len(index))
+        middle = index == joints
+        first = (index > joints) | (middle & (sign > 0))
         self.joints = np.flatnonzero(first)
-        self._place = np.searchsorted(self.joints, np.where(first, np.arange(len(index)), index))
-        self._sign = np.where(first, 1.0, sign)
+        self._place = np.searchsorted(self.joints, np.where(first, joints, index)).clip(max=len(self.joints) - 1)
+        self._sign = np.where(first, 1.0, np.where(middle, 0.0, sign))  # a waist that turns to one side stays where it is
 
     def whole(self, half: np.ndarray) -> np.ndarray:
         """Values (..., n_joints) of those of one side."""
