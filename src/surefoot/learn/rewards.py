@@ -177,11 +177,12 @@ def fidget(m: Motion) -> np.ndarray:
 
 
 def stand_up(m: Motion) -> np.ndarray:
-    """1 at the posture and its height; a quarter of the share of height that is left at a right angle to it, 0 upside down.
+    """1 at the posture and its height; a quarter of the squared share of height that is left at a right angle to it, 0 upside down.
 
-    A product, so that neither a robot that sits upright on its tail nor one that is high on four legs has most of it.
+    A product, so that neither a robot that sits upright on its tail nor one that is high on four legs has most of it. Squares, since
+    sitting is safe, and rising from there has to be worth a fall.
     """
-    return np.square(0.5 + 0.5 * m.upright) * np.clip(m.height_m / m.nominal_height_m, 0.0, 1.0)
+    return np.square((0.5 + 0.5 * m.upright) * np.clip(m.height_m / m.nominal_height_m, 0.0, 1.0))
 
 
 def hands_off(m: Motion) -> np.ndarray:
