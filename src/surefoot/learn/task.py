@@ -134,7 +134,7 @@ def biped(robot: Robot) -> Task:
             flight=-1.0,
             bounce=-0.5,
             wobble=-0.03,
-            rush=-0.5,
+            rush=-0.1,
             torque=-0.5,
             joint_acceleration=-1.0e-7,
             action_rate=-0.03,
