@@ -27,7 +27,7 @@ from surefoot.robot.legs import joint_types
 from surefoot.sim import Worlds
 from surefoot.sim.parameters import PARAMETERS
 
-SMALL = FineTuneSettings(worlds=8, steps=4, epochs=2, minibatches=2, hidden=(16,), critic_first=1, trim_s=0.0)
+SMALL = FineTuneSettings(worlds=8, steps=4, epochs=2, minibatches=2, hidden=(16,), critic_first=1, trim_s=0.0, judges=0)
 MILD = load_randomization("mild")
 
 

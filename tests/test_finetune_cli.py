@@ -14,7 +14,7 @@ from surefoot.cli.finetune import comparison
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.robot import load_robot
 
-TINY = ("--worlds", 8, "--iterations", 1, "--episodes", 2, "--trim-s", 0.2)
+TINY = ("--worlds", 8, "--iterations", 1, "--episodes", 2, "--trim-s", 0.2, "--judges", 4)
 
 
 @pytest.fixture
@@ -28,6 +28,7 @@ def call(surefoot, monkeypatch, here, go2):
     trimming = importlib.import_module("surefoot.learn.trim")
     for name, robots in (("WALKING", 6), ("STANDING", 2)):
         monkeypatch.setattr(trimming, name, robots)
+    monkeypatch.setattr(importlib.import_module("surefoot.learn.keep"), "HELD_S", 0.2)
     write_mlp(here / "walk.onnx", go2.contract, [(0.1 * w, 0.1 * b) for w, b in layers(go2.contract, (8,))])
     knob = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
     write_adaptation(here / "fit" / "adaptation.json", Adaptation(go2.name, go2.hash, "static", (knob,), {"delay_s": 0.004}))
@@ -38,9 +39,18 @@ class TestScreen:
     def test_before_training_after(self, call, here):
         code, out, err = call(*TINY)
         assert (code, err) == (0, "")
-        for words in ("own network", "1 fitted number", "mirrored samples", "iteration 1/1", "rms from the old", "before", "after"):
+        for words in (
+            "own network",
+            "1 fitted number",
+            "mirrored samples",
+            "iteration 1/1",
+            "rms from the old",
+            "the trained policy is",
+            "before",
+            "after",
+        ):
             assert words in out
-        assert {"policy.onnx", "checkpoint.safetensors", "config.json", "eval.json", "tensorboard"} <= {
+        assert {"policy.onnx", "begun.onnx", "checkpoint.safetensors", "config.json", "eval.json", "tensorboard"} <= {
             f.name for f in (here / "tuned").iterdir()
         }
         content = json.loads((here / "tuned" / "eval.json").read_text())
@@ -76,7 +86,7 @@ class TestScreen:
         assert b"surefoot.trim" in (here / "tuned" / "policy.onnx").read_bytes()
 
     def test_without_measuring(self, call, here):
-        code, out, _ = call("--worlds", 8, "--iterations", 1, "--episodes", 0, "--trim-s", 0)
+        code, out, _ = call("--worlds", 8, "--iterations", 1, "--episodes", 0, "--trim-s", 0, "--judges", 0)
         assert code == 0
         assert "before" not in out
         assert not (here / "tuned" / "eval.json").exists()
@@ -100,6 +110,7 @@ class TestRefused:
             ("walk.onnx", ("--iterations", 0, "--trim-s", 0), "--iterations"),
             ("walk.onnx", ("--iterations", -1), "--iterations"),
             ("walk.onnx", ("--trim-s", -1), "trim_s is -1"),
+            ("walk.onnx", ("--judges", -1), "judges is -1"),
             ("walk.onnx", ("--seed", -1), "the seed is -1"),
             ("walk.onnx", ("--spread", -2), "spread is -2"),
             ("walk.onnx", ("--robot", HEXAPOD), "another go2"),

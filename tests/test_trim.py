@@ -11,6 +11,7 @@ from test_finetune import SMALL, adapted, by_type, policy_of
 
 from surefoot.errors import FitError
 from surefoot.learn import trim as module
+from surefoot.learn import walks
 from surefoot.learn.finetune import finetune
 from surefoot.learn.import_policy import import_policy, read_chain
 from surefoot.learn.loop import Length
@@ -179,7 +180,7 @@ class TestWalking:
                 heard.append(command.copy())
                 return np.zeros((self.n, 12))
 
-        monkeypatch.setattr(module, "PolicyAgent", Agent)
+        monkeypatch.setattr(walks, "PolicyAgent", Agent)
         rising = replace(go2, posture=replace(go2.posture, name="late", rise_s=0.2))
         module._lasting_error(rising, None, Worlds(go2, 1), np.array([[1.0, 0.0, 0.0]]), 0.1, TABLE[None])
         assert len(heard) == 15

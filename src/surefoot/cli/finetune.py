@@ -38,6 +38,7 @@ def finetune_policy(
     anchor: float = 0.03,
     steady: float = 6.0,
     trim_s: float = 4.0,
+    judges: int = 96,
     mirrored: bool = True,
     worlds: int = 1024,
     seed: int = 0,
@@ -49,8 +50,9 @@ def finetune_policy(
 
     What the policy is off by, command for command, is measured there and taken out first, and again at the end (the trim). In between,
     every world draws its own numbers from a little more than the fit's 90 % intervals. The policy is held near its old
-    actions, less and less, so that the gait changes where the gap asks for it. Writes policy.onnx (with the contract and, where it has
-    one, the normalization inside), checkpoint.safetensors, config.json, eval.json and TensorBoard files to the folder --out.
+    actions, less and less, so that the gait changes where the gap asks for it; a policy that falls or strays more after training than
+    before it is not kept. Writes policy.onnx (with the contract and, where it has one, the normalization inside), begun.onnx (what
+    training began from), checkpoint.safetensors, config.json, eval.json and TensorBoard files to the folder --out.
     Interrupted with Ctrl-C or killed, the same command continues.
 
     Args:
@@ -66,6 +68,7 @@ def finetune_policy(
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
         steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on the task's own rewards alone
         trim_s: before and after training, correct the commands inside the network so that the robot is where it was told to be after so long; 0: never
+        judges: robots that walk with the policy before training and after it; one that training made worse is not kept. 0 keeps it whatever it does
         mirrored: learn from mirrored samples too, where the adaptation is the same left and right
         worlds: robots simulated side by side
         seed: of everything random
@@ -94,7 +97,7 @@ def finetune_policy(
     old = _policy(policy, described, out)
     described = meant_by(described, old)
     change = found.change(described)
-    settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, mirrored=mirrored, worlds=worlds)
+    settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, judges=judges, mirrored=mirrored, worlds=worlds)
     made = load_task(task or ("walk" if described.posture.level else "biped"), described, randomization)
     if made.posture.name != described.posture.name:
         raise SurefootError(
@@ -127,7 +130,7 @@ def finetune_policy(
     if last:
         say(
             console,
-            f"actions are {last[0].off_old:.3f} rms from the old policy's{', trimmed,' if trim_s else ''} where the new one comes by",
+            f"training moved the actions by {last[0].off_old:.3f} rms from the old policy's{', trimmed,' if trim_s else ''} where the new one comes by",
         )
     say(console, f"wrote {tuned}")
     if episodes > 0 and before is not None:

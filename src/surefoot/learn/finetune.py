@@ -16,6 +16,7 @@ from surefoot.files import canonical_json, json_ready, sha256
 from surefoot.learn.around import Around, Span, around, asymmetry
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.import_policy import Imported, copy_policy, import_policy, read_chain
+from surefoot.learn.keep import choose
 from surefoot.learn.loop import Course, Inspect, Length, Show, learn
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.network import Chain, write_chain
@@ -25,7 +26,9 @@ from surefoot.learn.train import COMPARED, full_config, posture_metadata
 from surefoot.learn.trim import Trim, folded, trim
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
+from surefoot.sim.worlds import Worlds
 
+BEGUN = "begun.onnx"  # the policy that training began from, which it is judged against
 LESSON_WORLDS = 256  # a copy learns from fewer robots than PPO does: its lessons are exact, and their cost grows with each round
 
 
@@ -51,6 +54,7 @@ class FineTuneSettings:
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
     average: int = 20  # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
     trim_s: float = 4.0  # before and after training, commands are corrected so that the place after so long is the commanded one; 0: never
+    judges: int = 96  # robots that walk with the old policy, trimmed, and with the new one, to see whether training is kept; 0: always
     mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
     worlds: int = 1024
     steps: int = 24
@@ -156,8 +160,11 @@ def finetune(
     told = replace(robot, posture=task.posture, contract=replace(robot.contract, command_range=task.command_range))
     change, start = adaptation.change(robot), imported.chain
 
+    def fitted_worlds(n: int, k: int, noise: int | None) -> Worlds:
+        return change.worlds(n, k, threads, noise)
+
     def trimmed(name: str, walks: OnnxPolicy, chain: Chain) -> Chain:
-        trims[name] = trim(told, walks, lambda n, k, noise: change.worlds(n, k, threads, noise), settings.trim_s, seed)
+        trims[name] = trim(told, walks, fitted_worlds, settings.trim_s, seed)
         if say is not None:
             say(f"the {name} policy, {trims[name].says}")
         return folded(chain, robot.contract, trims[name].table)
@@ -197,8 +204,15 @@ def finetune(
     written = learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
     if settings.trim_s:
         chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(onnx.load(written)))
-        noted = {name: made.to_dict() for name, made in trims.items()}
-        write_chain(written, robot.contract, chain, says | {"surefoot.trim": json.dumps(noted)})
+        says["surefoot.trim"] = json.dumps({name: made.to_dict() for name, made in trims.items()})
+        write_chain(written, robot.contract, chain, says)
+    if settings.judges and imported.exact and not only_trim:
+        write_chain(out / BEGUN, robot.contract, start, says)
+        choice = choose(told, OnnxPolicy.load(out / BEGUN), OnnxPolicy.load(written), fitted_worlds, settings.judges, seed)
+        if say is not None:
+            say(choice.says)
+        kept = start if choice.reason else read_chain(onnx.load(written))
+        write_chain(written, robot.contract, kept, says | {"surefoot.choice": json.dumps(choice.to_dict())})
     return written
 
 
@@ -236,6 +250,7 @@ def _refuse_nonsense(settings: FineTuneSettings) -> None:
         ("steady", 0.0, 100.0),
         ("straight", 0.0, 1.0),
         ("trim_s", 0.0, 60.0),
+        ("judges", 0, 10_000),
         ("start_std", 1e-3, 2.0),
     ):
         value = getattr(settings, name)

@@ -17,11 +17,9 @@ from surefoot.files import json_ready
 from surefoot.learn.drift import astray
 from surefoot.learn.network import Chain
 from surefoot.learn.task import draw_commands
-from surefoot.policy.agents import PolicyAgent
+from surefoot.learn.walks import velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
-from surefoot.sim.falls import Falls
-from surefoot.sim.frames import in_heading_frame
 from surefoot.sim.worlds import Worlds
 
 MakeWorlds = Callable[[int, int, int | None], Worlds]  # of their number, a seed, and how many differ in noise (None: all)
@@ -154,17 +152,5 @@ def _within(table: np.ndarray, contract: Contract) -> np.ndarray:
 
 def _lasting_error(robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np.ndarray, seconds: float, tables: np.ndarray) -> np.ndarray:
     """Command minus velocity, (n, 3), mean over `seconds` from standing; NaN for those that fell."""
-    contract, posture, n = robot.contract, robot.posture, len(command)
-    worlds.reset()
-    agent, falls = PolicyAgent(policy, robot, n), Falls(posture, n, contract.control_dt_s)
-    agent.reset(None)
-    ticks = max(1, round(seconds * contract.control_hz))
-    way, down = np.zeros((n, 3)), np.zeros(n, dtype=bool)
-    rising, walking = _heard(np.zeros((n, 3)), tables), _heard(command, tables)
-    for k in range(-round(posture.rise_s * contract.control_hz), ticks):
-        worlds.step(agent.act(worlds.sensors, walking if k >= 0 else rising))
-        quaternion, base = posture.frame(worlds.base_quaternion), worlds.base_velocity
-        down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
-        if k >= 0:
-            way += np.column_stack([in_heading_frame(base[:, :3], quaternion)[:, :2], posture.turned(base[:, 3:])[:, 2]])
-    return np.where(down[:, None], np.nan, command - way / ticks)
+    went, down = velocities(robot, policy, worlds, _heard(np.zeros_like(command), tables), _heard(command, tables)[None], seconds)
+    return np.where(down[:, None], np.nan, command - went[0])

@@ -1,0 +1,84 @@
+"""Which policy is kept: the one that was trained, or the one that it began from.
+
+Minutes of training are a bet. A policy near the edge of its balance can lose it under exploration noise, and what is written then falls
+more, or goes astray further, than what it began from did. Both walk the same commands in the fitted simulator, and a trained policy that is
+worse there beyond chance is not kept.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surefoot.files import json_ready
+from surefoot.learn.drift import astray
+from surefoot.learn.task import CommandRange, draw_commands
+from surefoot.learn.trim import MakeWorlds
+from surefoot.learn.walks import velocities
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.robot import Robot
+
+COMMANDS, HELD_S = 3, 3.0  # one after the other: falls come with changes of the command
+STRAIGHT, STANDING = 0.3, 0.1  # shares of the commands, as in fine-tuning
+BEYOND_CHANCE = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What two policies did on the same walks."""
+
+    robots: int
+    old_falls: int
+    new_falls: int
+    old_m_s: float  # how fast errors that last lead off the way, of robots that stayed up with both
+    new_m_s: float
+    reason: str  # why the old one is kept; empty where the new one is
+
+    @property
+    def says(self) -> str:
+        """One sentence."""
+        if self.reason:
+            return f"the trained policy is not kept, since {self.reason}; what is written is the policy that it began from"
+        return (
+            f"the trained policy is kept: on the same walks {self.new_falls} of {self.robots} fell (before training {self.old_falls}), "
+            f"the error that lasts is {self.new_m_s:.3f} m/s ({self.old_m_s:.3f})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        found: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"kept": "old" if self.reason else "new"})
+        return found
+
+
+def choose(robot: Robot, old: OnnxPolicy, new: OnnxPolicy, make_worlds: MakeWorlds, robots: int, seed: int = 0) -> Choice:
+    """Let both policies walk with as many robots, under the same commands and the same noise.
+
+    Commands are those of the contract's range, and upright is what the robot's posture says.
+    """
+    command = _commands(robot.contract.command_range, robots, np.random.default_rng([seed, 17]))
+    rest = np.zeros((robots, 3))
+    walked = [velocities(robot, policy, make_worlds(robots, seed + 1009, None), rest, command, HELD_S) for policy in (old, new)]
+    return judged(command, *walked[0], *walked[1])
+
+
+def judged(command: np.ndarray, old: np.ndarray, old_fell: np.ndarray, new: np.ndarray, new_fell: np.ndarray) -> Choice:
+    """From commands and velocities (k, n, 3), and who fell, (n,): falls count first, then what lasts; a tie is the trained policy's."""
+    up = ~(old_fell | new_fell)
+    off = [np.mean([astray(c, c - v) for c, v in zip(command, went, strict=True)], axis=0)[up] for went in (old, new)]
+    old_m_s, new_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
+    more, differ = int(new_fell.sum()) - int(old_fell.sum()), int((new_fell ^ old_fell).sum())
+    chance_m_s = float((off[1] - off[0]).std() / np.sqrt(up.sum())) if up.any() else np.nan
+    reason, safer = "", -more > np.sqrt(differ)
+    if more > np.sqrt(differ):  # beyond what chance does to those that fell one time and not the other
+        reason = f"{new_fell.sum()} of {len(up)} fell with it, {old_fell.sum()} without"
+    elif not safer and new_m_s - old_m_s > BEYOND_CHANCE * chance_m_s:
+        reason = f"the error that lasts is {new_m_s:.3f} m/s with it, {old_m_s:.3f} m/s without"
+    return Choice(len(up), int(old_fell.sum()), int(new_fell.sum()), old_m_s, new_m_s, reason)
+
+
+def _commands(command_range: CommandRange, robots: int, rng: np.random.Generator) -> np.ndarray:
+    """One after the other for each robot, (COMMANDS, robots, 3)."""
+    drawn = draw_commands(command_range, COMMANDS * robots, STRAIGHT, rng)
+    drawn[rng.random(len(drawn)) < STANDING] = 0.0
+    return drawn.reshape(COMMANDS, robots, 3)
