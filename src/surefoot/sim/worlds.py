@@ -276,7 +276,7 @@ class Worlds(Truth):
         return self._sensors
 
     def model_of(self, world: int) -> mujoco.MjModel:
-        """One world's own model, to render it or to pass it to any MuJoCo function."""
+        """One world's own model, for any MuJoCo function; shapes that are only seen are not in it (`robot.spec()` has them)."""
         self._refresh_constants()
         return self._batch.get_model(world)
 
