@@ -55,6 +55,7 @@ class TestScreen:
         }
         content = json.loads((here / "tuned" / "eval.json").read_text())
         assert content["before"]["walk"]["episodes"] == content["after"]["walk"]["episodes"] == 2
+        assert content["choice"]["robots"] == 4
         assert content["provenance"]["policy"] == OnnxPolicy.load(here / "walk.onnx").hash
 
     def test_the_same_command_goes_on_and_does_not_measure_the_old_policy_again(self, call, here):

@@ -404,6 +404,11 @@ class TestEnds:
         says = "velocity error 0.100 → 0.050 m/s, falls 6 → 0 of 56, falls when pushed 9 → 2 of 40 in the fitted simulator"
         assert says in loop()[1]
 
+    @pytest.mark.parametrize("choice", [None, {"kept": "new", "reason": ""}, {"kept": "old", "reason": "9 of 96 fell with it"}])
+    def test_a_training_that_was_not_kept_is_told(self, stage, loop, choice):
+        stage.evaluation = {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.05), "choice": choice}
+        assert ("training made it worse" in " ".join(loop()[1].split())) == bool(choice and choice["reason"])
+
     def test_a_policy_that_always_falls_still_has_its_sentence(self, stage, loop):
         stage.evaluation = {"before": evaluation(None, None), "after": evaluation(0.2, 0.05)}
         assert "drift (fell) → 0.20 m" in loop()[1]

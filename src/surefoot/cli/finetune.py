@@ -134,9 +134,10 @@ def finetune_policy(
         )
     say(console, f"wrote {tuned}")
     if episodes > 0 and before is not None:
-        result = _measure(OnnxPolicy.load(tuned), described, change, episodes, seed, threads)
+        new = OnnxPolicy.load(tuned)
+        result = _measure(new, described, change, episodes, seed, threads)
         after = json_ready(result.to_dict())
-        _write(out, provenance, {"before": before, "after": after})
+        _write(out, provenance, {"before": before, "after": after, "choice": json.loads(new.metadata.get("surefoot.choice", "null"))})
         console.print(comparison(before, after, f"{described.name} in the adapted simulator"))
         failures = result.failures()
         say(console, "passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))

@@ -236,7 +236,8 @@ def _finetune(plan: Plan) -> Step:
         found = read_figures(place / "eval.json")
         drifts, errors = zip(*(walking(found[side]) for side in ("before", "after")), strict=True)
         walks = f"drift {arrow(drifts, 2)} m, velocity error {arrow(errors, 3)} m/s"
-        return Result(f"{walks}{falls_words(found)} in the fitted simulator{longer(place / CHECKPOINT, plan.minutes)}")
+        kept = "; trimmed only, training made it worse" if (found.get("choice") or {}).get("reason") else ""
+        return Result(f"{walks}{falls_words(found)} in the fitted simulator{kept}{longer(place / CHECKPOINT, plan.minutes)}")
 
     return Step(TUNED, words, (plan.folder("fit") / ADAPTATION,), ("policy.onnx", "eval.json"), result, threads=plan.threads)
 
