@@ -3,6 +3,7 @@
   python bench/paper.py                                # all tables, breadth first; what is done is kept, the same command continues
   python bench/paper.py --table recovery --cells 4     # one table, and stop after four cells; or --minutes 50
   taskset -c 1 python bench/paper.py --row ours mmd    # some rows, on one core: two such runs do more in the same time than one on two cores
+  python bench/paper.py --column 2.5 5.0               # some columns
   python bench/paper.py --quick                        # a seed that is not committed of one cell of each table, against the spread (exit code 1 outside it)
   python bench/paper.py --render                       # docs/results.md and its figures, from the kept cells alone
   python bench/paper.py --simulated-s 5000 --out runs/small   # another budget, files and page of its own
@@ -19,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paper_tables.cells import FOLDER, Settings, run, with_rows
+from paper_tables.cells import FOLDER, Settings, only, run
 from paper_tables.quick import quick
 from paper_tables.render import DOCS, render
 from paper_tables.tables import TABLES
@@ -33,6 +34,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", nargs="+", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--row", nargs="+", help="of these tables, no other rows")
+    parser.add_argument("--column", nargs="+", help="of these tables, no other columns")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cells", type=int, help="stop after so many")
     parser.add_argument("--minutes", type=float, help="begin no cell after so many")
@@ -47,7 +49,7 @@ def main(words: list[str] | None = None) -> int:
     folder, docs = (FOLDER, DOCS) if options.out is None else (options.out, options.out)
     settings = Settings(options.simulated_s, options.iterations)
     try:
-        tables = with_rows([TABLES[name] for name in options.table], options.row)
+        tables = only([TABLES[name] for name in options.table], options.row, options.column)
         if options.quick:
             with tempfile.TemporaryDirectory() as out:
                 return 0 if quick(tables, settings, Path(out), committed=folder) else 1

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import paper
 from paper_tables import biped, cells, data, failures, fits, page_recovery, pages, plots, policies, recovery, render, spread, tables
-from paper_tables.cells import Cell, Kept, Refused, Settings, Table, order, read_kept, run, with_rows, write_kept
+from paper_tables.cells import Cell, Kept, Refused, Settings, Table, only, order, read_kept, run, write_kept
 from paper_tables.quick import quick
 from paper_tables.spread import Spread, apart, judge
 from paper_tables.words import Figures
@@ -72,11 +72,14 @@ class TestCells:
         assert {int(count) for count, _ in data.SIZES} == {8, 16, 32, 64, 128}
 
     def test_some_rows_alone(self, tmp_path, capsys):
-        few = with_rows(list(tables.TABLES.values()), ["ours", "mmd"])
+        few = only(list(tables.TABLES.values()), ["ours", "mmd"])
         assert [(table.name, {row for row, _ in table.places}) for table in few] == [("recovery", {"ours", "mmd"}), ("horizon", {"ours"})]
         assert len(few[0].places) == 6
+        assert only(few, columns=["2.5"])[0].places == (("mmd", "2.5"), ("ours", "2.5"))
         assert paper.main(["--table", "recovery", "--row", "our", "--out", str(tmp_path)]) == 2
         assert "no table has a row 'our' (did you mean 'ours'?)" in capsys.readouterr().err
+        assert paper.main(["--table", "recovery", "--column", "2.6", "--out", str(tmp_path)]) == 2
+        assert "no table has a column '2.6' (did you mean '2.5'?)" in capsys.readouterr().err
 
     def test_a_stopped_run_goes_on_with_what_is_missing(self, tmp_path):
         measure, said = Counted(), []

@@ -123,15 +123,17 @@ def order(tables: Sequence[Table], seeds: int) -> Iterator[tuple[Table, Cell]]:
                 yield table, Cell(row, column, seed)
 
 
-def with_rows(tables: Sequence[Table], rows: Sequence[str] | None) -> list[Table]:
-    """The tables with these of their rows, None: all; tables that have none of them are left out."""
-    if rows is None:
-        return list(tables)
-    there = {row for table in tables for row, _ in table.places}
-    for row in rows:
-        if row not in there:
-            raise SurefootError(f"no table has a row {row!r}{nearest(row, sorted(there))}")
-    few = [replace(table, places=tuple(place for place in table.places if place[0] in rows)) for table in tables]
+def only(tables: Sequence[Table], rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> list[Table]:
+    """The tables with these of their rows and columns, None: all; tables that have none of them are left out."""
+    few = list(tables)
+    for k, (what, wanted) in enumerate((("row", rows), ("column", columns))):
+        if wanted is None:
+            continue
+        there = {place[k] for table in tables for place in table.places}
+        for name in wanted:
+            if name not in there:
+                raise SurefootError(f"no table has a {what} {name!r}{nearest(name, sorted(there))}")
+        few = [replace(table, places=tuple(place for place in table.places if place[k] in wanted)) for table in few]
     return [table for table in few if table.places]
 
 
