@@ -56,9 +56,16 @@ class TestJudgement:
         found = judged(command, off_by(command, 0.05), first(0), off_by(command, 0.1), first(0))
         assert "0.100 m/s with it, 0.050 m/s without" in found.reason
 
-    def test_a_difference_within_the_scatter_is_the_trained_policys(self):
+    def test_a_small_loss_is_no_reason_however_sure_it_is(self):
         command = told()
-        found = judged(command, off_by(command, 0.100, 0.3, 2), first(0), off_by(command, 0.102, 0.3, 3), first(0))
+        found = judged(command, off_by(command, 0.100), first(0), off_by(command, 0.105), first(0))
+        assert found.reason == ""
+
+    def test_a_difference_within_the_scatter_is_the_trained_policys(self):
+        command = told(4)
+        uneven = off_by(command, np.array([0.0, 0.3, 0.0, 0.3]))  # a mean of 0.15, and a standard error of 0.075
+        found = judged(command, off_by(command, 0.1), first(0, 4), uneven, first(0, 4))
+        assert found.new_m_s == pytest.approx(0.15)
         assert found.reason == ""
 
     def test_fewer_falls_count_before_the_error(self):
@@ -133,6 +140,7 @@ class TestFineTuning:
         policy = policy_of(go2, tmp_path)
         options = {"settings": replace(SMALL, judges=5), "show": shown.append}
         monkeypatch.setattr(module, "BEYOND_CHANCE", -1.0)
+        monkeypatch.setattr(module, "WORSE", 0.0)
         for length in (1, 2):
             finetune(go2, policy, by_type(go2), walk(go2), tmp_path / "out", length=Length(length), **options)
         assert [one.iteration for one in shown] == [1, 2]
