@@ -22,7 +22,7 @@ import paper
 from paper_tables import biped, cells, data, failures, fits, page_recovery, pages, plots, policies, recovery, render, spread, tables
 from paper_tables.cells import Cell, Kept, Refused, Settings, Table, only, order, read_kept, run, write_kept
 from paper_tables.quick import quick
-from paper_tables.spread import Spread, apart, judge
+from paper_tables.spread import Spread, apart, judge, shared
 from paper_tables.words import Figures
 
 ROOT = Path(__file__).parents[1]
@@ -169,6 +169,12 @@ class TestSpread:
         drawn = np.random.default_rng(n).normal(0.0, 1.0, (4000, 2, n))
         pairs = [(Spread(tuple(one)), Spread(tuple(other))) for one, other in drawn]
         assert np.mean([apart(*pair) or apart(*pair[::-1]) for pair in pairs]) == pytest.approx(0.05, abs=0.012)
+
+    def test_means_are_compared_over_the_same_robots(self):
+        few, many = shared(Spread((1.0, 2.0), of_seeds=(0, 2)), Spread((5.0, 50.0, 7.0)))
+        assert (few.values, many.values, many.by_seed) == ((1.0, 2.0), (5.0, 7.0), {0: 5.0, 2: 7.0})
+        apart_from = Spread((1.0,), of_seeds=(4,)), Spread((5.0,))
+        assert shared(*apart_from) == apart_from
 
 
 class TestQuick:

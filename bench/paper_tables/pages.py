@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from paper_tables import biped, data, failures, policies
-from paper_tables.spread import Spread, apart, surety
+from paper_tables.spread import Spread, apart, shared, surety
 from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, nowhere, percent, plain, share, shown, table
 from surefoot.verify.evaluate import RISING_GATE
 
@@ -59,13 +59,21 @@ class Change:
     worse: list[str]  # in what
 
 
+def both(found: Figures, row: str, column: str, figure: str) -> tuple[Spread, Spread]:
+    """A figure of the original policy and of another one, over the same robots."""
+    return shared(found.at(policies.ORIGINAL, column, figure), found.at(row, column, figure))
+
+
 def change(found: Figures, row: str, column: str) -> Change | None:
     """None where one of the two is not measured. Drift is that of robots that stay up, so falls are compared too."""
-    old, new = (found.at(one, column, "drift_m") for one in (policies.ORIGINAL, row))
-    paid, pays = (found.at(one, column, "return") for one in (policies.ORIGINAL, row))
+    old, new = both(found, row, column, "drift_m")
+    paid, pays = both(found, row, column, "return")
     if not (old.known and new.known and paid.n and pays.n):
         return None
-    fell, falls = (sum(found.at(one, column, name).mean for name in ("falls_straight", "falls")) for one in (policies.ORIGINAL, row))
+    fell, falls = (
+        sum(one.mean for one in side)
+        for side in zip(*(both(found, row, column, name) for name in ("falls_straight", "falls")), strict=True)
+    )
     words = f"drift {drift(old)} -> {drift(new)} ({chance(old, new)}), return {plain(paid, digits=1)} -> {plain(pays, digits=1)} ({surety(paid, pays)})"
     words += f", falls {fell:.1f} -> {falls:.1f} of 180" if falls > fell or fell else ""
     worse = {"drift": drifts_more(new, old), "return": pays.mean < paid.mean, "falls": falls > fell}
@@ -249,14 +257,14 @@ def biped_section(found: Figures) -> tuple[list[str], list[str]]:
 
 def biped_drift(found: Figures) -> list[str]:
     """What the loop does to the drift; of those that stay up, so falls stand beside it."""
-    old, new = (found.at(row, biped.SHIFTED, "lateral_m") for row in (biped.ORIGINAL, biped.AFTER))
+    old, new = both(found, biped.AFTER, biped.SHIFTED, "lateral_m")
     if new.refused:
         return [
             f"After the loop: refused in {new.refused} seed{'s' if new.refused > 1 else ''}, since a policy that falls gives no log to fit."
         ]
     if not (old.known and new.known):
         return [f"The drift on the hind legs: {NOT_YET.lower()}"]
-    fell, falls = (found.at(row, biped.SHIFTED, "falls_straight") for row in (biped.ORIGINAL, biped.AFTER))
+    fell, falls = both(found, biped.AFTER, biped.SHIFTED, "falls_straight")
     said = f"Lateral drift after 4 s at 0.5 m/s: {drift(old)} before the loop, {drift(new)} after it ({chance(old, new)}), with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
     worse = " It does NOT become less." if drifts_more(new, old) else ""
     return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}"]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -32,6 +32,10 @@ class Spread:
     def by_seed(self) -> dict[int, float]:
         """The value of each seed."""
         return dict(zip(self.of_seeds or range(self.n), self.values, strict=True))
+
+    def among(self, seeds: tuple[int, ...]) -> "Spread":
+        """The values of these seeds alone."""
+        return replace(self, values=tuple(self.by_seed[seed] for seed in seeds), of_seeds=seeds)
 
     @property
     def known(self) -> bool:
@@ -82,6 +86,12 @@ def differences(low: Spread, high: Spread) -> np.ndarray:
     """`high` minus `low` seed by seed, where both have a value: methods meet the same robots, and some robots are harder than others."""
     first, second = low.by_seed, high.by_seed
     return np.array([second[seed] - first[seed] for seed in first if seed in second])
+
+
+def shared(one: Spread, other: Spread) -> tuple[Spread, Spread]:
+    """Both with the seeds that both have, as means over different robots compare nothing; as they are where they share none."""
+    seeds = tuple(seed for seed in one.by_seed if seed in other.by_seed)
+    return (one.among(seeds), other.among(seeds)) if seeds else (one, other)
 
 
 def apart(low: Spread, high: Spread) -> bool:
