@@ -386,6 +386,14 @@ class TestOtherSentences:
         assert ("NOT become less" in said) == worse
         assert "stands for 10 s in 93 of 100" in said
 
+    def test_what_else_the_loop_does_to_a_biped(self):
+        found = kept(biped.ORIGINAL, biped.SHIFTED, 1.0, 1.1, figure="drift_m", velocity_error_m_s=0.2, falls=9)
+        found += kept(biped.AFTER, biped.SHIFTED, 0.5, 0.6, figure="drift_m", velocity_error_m_s=0.1, falls=0)
+        said = pages.biped_place(Figures(found))
+        assert "the commanded place 1.05 -> 0.55 m" in said
+        assert "velocity error 0.200 -> 0.100 m/s" in said
+        assert "falls under other commands 9.0 -> 0.0 of 100" in said
+
     def test_failures(self):
         found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)
         found += (

@@ -267,7 +267,18 @@ def biped_drift(found: Figures) -> list[str]:
     fell, falls = both(found, biped.AFTER, biped.SHIFTED, "falls_straight")
     said = f"Lateral drift after 4 s at 0.5 m/s: {drift(old)} before the loop, {drift(new)} after it ({chance(old, new)}), with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
     worse = " It does NOT become less." if drifts_more(new, old) else ""
-    return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}"]
+    return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}", biped_place(found)]
+
+
+def biped_place(found: Figures) -> str:
+    """What else the loop changes: a robot that goes too fast or too slow is as far from its place as one that goes astray."""
+    parts = []
+    for figure, name, digits, unit in (
+        ("drift_m", "distance from the commanded place", 2, " m"), ("velocity_error_m_s", "velocity error", 3, " m/s"), ("falls", "falls under other commands", 1, " of 100"),
+    ):  # fmt: skip
+        old, new = both(found, biped.AFTER, biped.SHIFTED, figure)
+        parts.append(f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})")
+    return f"The loop as a whole: {', '.join(parts)}."
 
 
 def biped_gate(found: Figures) -> list[str]:
