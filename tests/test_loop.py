@@ -415,6 +415,11 @@ class TestEnds:
 
 
 class TestRecord:
+    @pytest.mark.parametrize(("policy", "seconds"), [("walk", 4.0), ("biped", 7.0)])
+    def test_a_robot_that_has_to_rise_records_for_longer(self, stage, loop, here, policy, seconds):
+        loop("--twin", "go2-identified", "--policy", policy)
+        assert run_json(here)["inputs"]["recording"]["seconds"] == seconds
+
     def test_provenance_of_everything(self, stage, loop, here, go2):
         loop()
         content = run_json(here)

@@ -18,7 +18,7 @@ from surefoot.cli.loop_steps import FOLDERS, NO_GAP, TUNED, UNUSABLE, VIDEO, Pla
 from surefoot.errors import LogError, PolicyError, SurefootError, TwinError
 from surefoot.files import check_place, write_text
 from surefoot.logs import read_log
-from surefoot.policy.agents import PolicyAgent, make_agent
+from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.load import shipped_robots
 from surefoot.sim.twin import Twin, load_twin
@@ -59,7 +59,7 @@ def loop(
         twin: a virtual robot, by name or path, that records the log where none is given, and that the verdict and the video also use
         minutes: how long to fine-tune; more than before goes on from there, and less keeps what has been trained longer and says so
         rollouts: episodes that the virtual robot records (64)
-        seconds: length of each of them, s (4)
+        seconds: length of each of them, s (4, and the time to rise, for a policy of another posture than level)
         seed: of everything random
         threads: of simulator and learner; 0 takes all cores
         restart: forget an earlier loop in the same folder
@@ -84,8 +84,9 @@ def loop(
     if len(set(files.values())) < len(logs):
         raise LogError("a log is given twice, by one name or two; what it says would count double, also against itself")
     contents = {**files, robot: described.hash, policy: agent.hash} | ({} if twin is None or hidden is None else {twin: hidden.hash})
+    usual_s = SECONDS + meant_by(described, agent.policy).posture.rise_s
     plan = Plan(
-        out, logs, robot, policy, twin, ROLLOUTS if rollouts is None else rollouts, SECONDS if seconds is None else seconds, minutes, seed,
+        out, logs, robot, policy, twin, ROLLOUTS if rollouts is None else rollouts, usual_s if seconds is None else seconds, minutes, seed,
         threads, contents,
     )  # fmt: skip
     inputs: dict[str, Any] = {
