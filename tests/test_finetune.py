@@ -156,7 +156,9 @@ class TestSymmetry:
     def test_angles_turn_in_the_mirror(self, go2):
         hips = np.zeros(12)
         hips[[0, 3]] = 0.02, 0.02
-        assert "encoder_bias_rad differs" in self.reason(go2, adapted(go2, {"encoder_bias_rad": hips.tolist()}))
+        said = self.reason(go2, adapted(go2, {"encoder_bias_rad": hips.tolist()}))
+        assert "encoder_bias_rad differs" in said
+        assert "FR_hip_joint 0.02 rad, which is -0.02 in a mirror" in said
         hips[[0, 3]] = 0.02, -0.02
         assert self.reason(go2, adapted(go2, {"encoder_bias_rad": hips.tolist()})) == ""
         assert self.reason(go2, adapted(go2, {"dry_friction_nm": np.abs(hips).tolist()})) == ""

@@ -117,10 +117,9 @@ def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
             if off.any():
                 k = int(np.argmax(off))
                 here, there = robot.contract.joints[k], robot.contract.joints[joints[0][k]]
-                said = f"{here} has {value[k]:.3g}, {there} {value[joints[0][k]]:.3g}"
-                return (
-                    f"{name} differs between left and right ({said}{'' if PARAMETERS[name].unit == '1' else f' {PARAMETERS[name].unit}'})"
-                )
+                unit = "" if PARAMETERS[name].unit == "1" else f" {PARAMETERS[name].unit}"
+                turned = f", which is {image[k]:.3g} in a mirror" if image[k] != value[joints[0][k]] else ""
+                return f"{name} differs between left and right ({here} has {value[k]:.3g}, {there} {value[joints[0][k]]:.3g}{unit}{turned})"
     for span in found.spans:
         if _image(span, found.spans, joints) is None:
             return f"the range of {span.name} differs between left and right"
