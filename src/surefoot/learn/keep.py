@@ -15,7 +15,7 @@ from surefoot.files import json_ready
 from surefoot.learn.drift import astray
 from surefoot.learn.task import CommandRange, draw_commands
 from surefoot.learn.trim import MakeWorlds
-from surefoot.learn.walks import velocities
+from surefoot.learn.walks import more_fell, velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 
@@ -68,10 +68,9 @@ def judged(command: np.ndarray, old: np.ndarray, old_fell: np.ndarray, new: np.n
     up = ~(old_fell | new_fell)
     off = [np.mean([astray(c, c - v) for c, v in zip(command, went, strict=True)], axis=0)[up] for went in (old, new)]
     old_m_s, new_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
-    more, differ = int(new_fell.sum()) - int(old_fell.sum()), int((new_fell ^ old_fell).sum())
     chance_m_s = float((off[1] - off[0]).std() / np.sqrt(up.sum())) if up.any() else np.nan
-    reason, safer = "", -more > np.sqrt(differ)
-    if more > np.sqrt(differ):  # beyond what chance does to those that fell one time and not the other
+    reason, safer = "", more_fell(new_fell, old_fell)
+    if more_fell(old_fell, new_fell):
         reason = f"{new_fell.sum()} of {len(up)} fell with it, {old_fell.sum()} without"
     elif not safer and new_m_s > WORSE * old_m_s and new_m_s - old_m_s > BEYOND_CHANCE * chance_m_s:
         reason = f"the error that lasts is {new_m_s:.3f} m/s with it, {old_m_s:.3f} m/s without"

@@ -17,7 +17,7 @@ from surefoot.files import json_ready
 from surefoot.learn.drift import astray
 from surefoot.learn.network import Chain
 from surefoot.learn.task import draw_commands
-from surefoot.learn.walks import velocities
+from surefoot.learn.walks import more_fell, velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
 from surefoot.sim.worlds import Worlds
@@ -94,10 +94,9 @@ def _judged(table: np.ndarray, command: np.ndarray, before: np.ndarray, after: n
     before_m_s, after_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
     stands = ~command[up].any(axis=1)
     creep_m_s = float((off[1] - off[0])[stands].mean()) if stands.any() else 0.0
-    more, differ = int(fell[1].sum()) - int(fell[0].sum()), int((fell[0] ^ fell[1]).sum())
     chance_m_s = float((off[0] - off[1]).std() / np.sqrt(max(up.sum(), 1)))
     reason = ""
-    if more > np.sqrt(differ):  # beyond what chance does to those that fell one time and not the other
+    if more_fell(*fell):
         reason = f"{fell[1].sum()} of {len(command)} fell with it, {fell[0].sum()} without"
     elif creep_m_s > CREEP_M_S:
         reason = f"told to stand, it would walk off by {creep_m_s:.3f} m/s more"

@@ -30,3 +30,8 @@ def velocities(
         if tick >= 0:
             way[tick // ticks] += np.column_stack([in_heading_frame(base[:, :3], quaternion)[:, :2], posture.turned(base[:, 3:])[:, 2]])
     return way / ticks, down
+
+
+def more_fell(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether more of the same robots, (n,), fell after than before, beyond what chance does to those that fell one time and not the other."""
+    return bool(int(after.sum()) - int(before.sum()) > np.sqrt(int((before ^ after).sum())))
