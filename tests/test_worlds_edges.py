@@ -44,12 +44,12 @@ class TestOneWorldAlone:
 
     @pytest.mark.parametrize("part", ["backlash_rad", "delay_s", "observation_delay_s", "action_offset_rad"])
     def test_a_world_in_which_mujoco_truly_raises(self, go2, tmp_path, part):
-        """World 0 touches the ground and needs memory that is not there; world 1 in the air must not notice."""
-        robot = starved(go2, tmp_path / "r", "20K")
+        """World 0 lies in the ground and needs memory that is not there; world 1 in the air must not notice."""
+        robot = starved(go2, tmp_path / "r", "50K")
         worlds, alone = Worlds(robot, 2), Worlds(robot, 1)
         for w in (worlds, alone):
             w.set(part, 0.005)
-        worlds.reset(base_position_m=[[0, 0, go2.base_height_m], [0, 0, 3.0]])
+        worlds.reset(base_position_m=[[0, 0, 0.05], [0, 0, 3.0]])
         alone.reset(base_position_m=[[0, 0, 3.0]])
         walk(worlds)
         walk(alone)
