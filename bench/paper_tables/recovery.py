@@ -6,7 +6,7 @@ One row of ours compares no more channels than the published costs do; one has a
 from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import PUBLISHED_FREE, budgeted, closed, effort, errors, fitted, hidden, published, walked
+from paper_tables.fits import PUBLISHED_FREE, aimed, budgeted, closed, effort, errors, fitted, hidden, published, walked
 from surefoot.gap import schedule_of
 from surefoot.gap.channels import PUBLISHED
 from surefoot.robot import load_robot
@@ -27,7 +27,8 @@ def recovered(cell: Cell, settings: Settings) -> dict[str, Any]:
     how = {"held_out": 0.0, "free": PUBLISHED_FREE, "seed": cell.seed} | ({"kinds": PUBLISHED} if cell.row == OURS_NARROW else {})
     asked = published(cell.row, settings.simulated_s, **how) if cell.row in COSTS else budgeted(settings.simulated_s, **how)
     result = fitted(log, schedule, robot, asked)
-    return {**errors(result, twin), **closed(result), **effort(result), "rollouts": rollouts}
+    found = {**errors(result, twin), **closed(result), **effort(result), "rollouts": rollouts}
+    return found | (aimed(result, twin, log, schedule, asked) if cell.row in COSTS else {})
 
 
 PLACES = tuple((method, case) for case in ("2.5", "5.0", "0.0") for method in METHODS)  # what the paper is about comes first
