@@ -14,6 +14,7 @@ from scipy import stats
 from surefoot.adapt import Fitted
 from surefoot.errors import SurefootError
 from surefoot.fit.family import FitSettings
+from surefoot.gap import schedule_of
 from surefoot.sim.twin import Twin
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
@@ -257,6 +258,18 @@ class TestRecoverySentences:
         assert f"wasserstein {100 * means[0] + 1:.1f} %" in said
         assert f"match-s-20 {100 * means[1] + 1:.1f} %" in said
 
+    def test_pair_by_pair(self):
+        said = page_recovery.recovery_order(self.figures(0.4, 0.3, 0.8), "5.0")
+        assert "wasserstein is better than match-s-1 (beyond chance), match-s (beyond chance) and match-o (beyond chance)" in said
+        assert "and worse than match-s-20 (beyond chance)." in said
+        assert "match-s-20 (within chance)" in page_recovery.recovery_order(self.figures(0.3, 0.302, 0.8), "5.0")
+
+    def test_a_cut_search_is_told_from_a_cost_that_misleads(self):
+        cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, cost_of_truth=0.2), *kept("match-o", "2.5", 0.9, cost=0.1, cost_of_truth=0.2)]
+        (said,) = page_recovery.recovery_aim(Figures([*cells, *kept("mmd", "5.0", 0.1)]))
+        assert "match-o 0.50 (n = 1, 0.50 to 0.50), mmd 1.50 (n = 2, 1.50 to 1.50)" in said
+        assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
+
     def test_one_seed_is_not_judged(self):
         one = Figures([each for each in self.figures(0.9, 0.3, 0.8).kept if each.seed == 0])
         said = page_recovery.recovery_order(one, "5.0")
@@ -483,6 +496,25 @@ class TestErrors:
         found = fits.errors(SimpleNamespace(adaptation=SimpleNamespace(knobs=shuffled)), twin)
         expected = {"armature": 0.1, "dry_friction": 0.3, "error": 0.2, "error_before": 1.0}
         assert found == pytest.approx(expected)
+
+    @pytest.mark.parametrize("cost", ["wasserstein", "match-s-1"])
+    def test_an_answer_costs_as_much_as_the_truth_where_it_is_the_truth(self, go2, cost):
+        twin = fits.hidden(go2, "0.0", 0)
+        log = fits.walked(twin, 3, 0, 3.0)
+        joints, free = go2.contract.joints, fits.COUNTED
+        schedule, settings = schedule_of(log, go2), fits.published(cost, 100.0, held_out=0.0, free=free)
+        fit = fits.Fit(log, schedule, go2, fits.agents(go2), settings, None)
+
+        def aimed(off):
+            true = {knob.name: off * twin.parameters[knob.parameter][knob.entries[0]] for knob in fit.family.knobs}
+            knobs = [
+                Fitted(k.name, k.parameter, (joints[k.entries[0]],), k.unit, 0.0, true[k.name], (0, 1), (0, 1)) for k in fit.family.knobs
+            ]
+            return fits.aimed(SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1])), twin, log, schedule, settings)
+
+        same, twice = aimed(1.0), aimed(2.0)
+        assert same["cost"] == same["cost_of_truth"] == twice["cost_of_truth"]
+        assert twice["cost"] > 1.5 * twice["cost_of_truth"]
 
     def test_the_budget_grows_with_the_data(self):
         assert [fits.scaled(100.0, *size) for size in ((8, 4.0), (16, 4.0), (64, 4.0), (64, 2.0), (16, 8.0))] == [100, 200, 800, 400, 400]

@@ -1,7 +1,7 @@
 """What docs/results.md says about parameter recovery. Every sentence is computed: none knows a result."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from results import RESULTS
 
 from paper_tables import recovery
 from paper_tables.fits import SECONDS
-from paper_tables.spread import Spread, apart, differences, surety, was_cut
+from paper_tables.spread import Spread, apart, differences, shared, surety, was_cut
 from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, nowhere, percent, plain, published, share, table
 
 PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
@@ -51,7 +51,7 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
         name = f"CMA-ES, {method}" if method in recovery.COSTS else f"{method} (quantile)"
         rows.append([name, *cells, plain(found.over_columns(method, "simulated_s"), digits=0), plain(took, digits=1)])
     said = [recovery_order(found, case) for case in ("2.5", "5.0")]
-    said += [recovery_published(found), recovery_best(found), recovery_worse(found), recovery_channels(found)]
+    said += [*recovery_aim(found), recovery_published(found), recovery_best(found), recovery_worse(found), recovery_channels(found)]
     return table(headings, rows), [*said, *recovery_effort(found), *recovery_harder()]
 
 
@@ -101,7 +101,20 @@ def recovery_order(found: Figures, case: str) -> str:
     judged = listed([f"{verdict} for {listed(of)}" for verdict, of in verdicts.items()])
     cut = [row for row, spread in errors.items() if spread.cut]
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
-    return f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}.{budget}"
+    return (
+        f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}. "
+        f"Pair by pair, over the robots that both were measured on, {pair_by_pair(errors)}.{budget}"
+    )
+
+
+def pair_by_pair(errors: Mapping[str, Spread]) -> str:
+    """What Wasserstein is against each of the others."""
+    sides: dict[str, list[str]] = {"better than": [], "worse than": []}
+    for row, spread in errors.items():
+        one, other = shared(errors["wasserstein"], spread)
+        if row != "wasserstein" and len(differences(one, other)):
+            sides["better than" if one.mean < other.mean else "worse than"].append(f"{row} ({surety(one, other)})")
+    return f"wasserstein is {' and '.join(f'{side} {listed(of)}' for side, of in sides.items() if of)}"
 
 
 def order_of(near: Spread, middle: Spread, far: Spread) -> str:
@@ -112,6 +125,22 @@ def order_of(near: Spread, middle: Spread, far: Spread) -> str:
     if any(apart(high, low) for low, high in pairs):
         return "refuted"
     return "confirmed" if all(apart(low, high) for low, high in pairs) else "neither confirmed nor refuted"
+
+
+def recovery_aim(found: Figures) -> list[str]:
+    """Whether searches were cut on their way, or their costs lead elsewhere: what their answers cost beside what the hidden numbers cost."""
+    parts = []
+    for row in recovery.COSTS:
+        kept = [one.figures for one in found.kept if one.row == row and one.figures.get("cost_of_truth")]
+        ratio = Spread(tuple(one["cost"] / one["cost_of_truth"] for one in kept))
+        if ratio.n:
+            parts.append(f"{row} {ratio.mean:.2f} (n = {ratio.n}, {min(ratio.values):.2f} to {max(ratio.values):.2f})")
+    if not parts:
+        return []
+    return [
+        f"The cost of the answer over that of the hidden numbers, in the cells that keep it: {', '.join(parts)}. Above 1 the search was cut on its way, and "
+        "a longer one would come nearer; below 1 the cost itself prefers another robot than the true one, and no search mends that."
+    ]
 
 
 def recovery_published(found: Figures) -> str:
