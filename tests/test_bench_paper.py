@@ -470,6 +470,11 @@ class TestPage:
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert all(line.count("|") == rows[k - 1].count("|") for k, line in enumerate(rows) if line.startswith("| ---"))
 
+    def test_rows_without_a_cell_are_not_in_the_legend(self):
+        (chart,) = plots.failures_plot(Figures(kept(failures.GATED, "0 %", 0.1, 0.2)))
+        assert failures.GATED in chart
+        assert failures.PUBLISHED not in chart
+
     def test_a_refusal_is_shown_as_one(self):
         found = Figures([*kept("static", policies.SPRING, 0.5, figure="gap"), Kept("static", policies.SPRING, 1, {"refused": "falls"})])
         lines, _ = pages.families_section(found)

@@ -237,7 +237,7 @@ class TestAnyData:
         for log_y in (False, True):
             root = parsed(
                 line_chart(
-                    [Series("a", x, values, low=values, high=values)],
+                    [Series("a", x, values, low=values, high=values), Series("b", x, values, low=values, high=values, dots=True)],
                     "s",
                     "rad",
                     log_y=log_y,
@@ -333,6 +333,18 @@ class TestFigures:
         height = float(root.get("viewBox").split()[3])
         level = next(e for e in root.iter("path") if e.get("class") == "l")
         assert 0 < float(re.match(r"M[\d.]+ ([\d.]+)", level.get("d")).group(1)) < height
+
+    def test_points_that_are_measurements_have_dots_and_whiskers(self) -> None:
+        """A point alone is seen, and one without a spread has no whisker."""
+        nan = math.nan
+        root = parsed(
+            line_chart([Series("a", [0, 1, 2, 3], [1, 2, nan, 4], 2, [0.5, nan, nan, 3], [1.5, nan, nan, 5], dots=True)], "s", "rad")
+        )
+        dots = [one for one in root.iter() if one.tag.endswith("circle")]
+        assert [one.get("class") for one in dots] == ["d2"] * 3
+        whiskers = [one.get("d") for one in root.iter() if one.get("class") == "k2 o"]
+        assert len(whiskers) == 2
+        assert [one.split()[0] for one in whiskers] == [f"M{dots[k].get('cx')}" for k in (0, 2)]
 
     def test_a_shade_of_one_row_is_visible(self) -> None:
         root = parsed(line_chart([Series("", np.arange(100), np.arange(100))], "s", "rad", shades=[Shade(50, 50, "dropout")]))

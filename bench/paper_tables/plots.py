@@ -42,9 +42,10 @@ def bar(name: str, spread: Spread, look: int, scale: float = 1.0) -> Bar:
 
 
 def series(name: str, x: list[float], spreads: list[Spread], look: int, scale: float = 1.0) -> Series:
-    """A line through means, with a band of one standard deviation."""
+    """A line through means, with one standard deviation on both sides."""
     mean, off = [scale * s.mean for s in spreads], [scale * s.deviation for s in spreads]
-    return Series(name, x, mean, look, [m - o for m, o in zip(mean, off, strict=True)], [m + o for m, o in zip(mean, off, strict=True)])
+    low, high = ([m + side * o for m, o in zip(mean, off, strict=True)] for side in (-1, 1))
+    return Series(name, x, mean, look, low, high, dots=True)
 
 
 def recovery_plot(found: Figures) -> list[str]:
@@ -106,7 +107,8 @@ def failures_plot(found: Figures) -> list[str]:
     """Error over the share of episodes that fall."""
     shares = [float(each.rstrip(" %")) for each in failures.SHARES]
     looks = {failures.PUBLISHED: SIMULATOR, failures.UNGATED: FOURTH, failures.GATED: ADAPTED}
-    lines = [series(row, shares, [found.at(row, each, "error") for each in failures.SHARES], look, 100) for row, look in looks.items()]
+    errors = {row: [found.at(row, each, "error") for each in failures.SHARES] for row in looks}
+    lines = [series(row, shares, spreads, looks[row], 100) for row, spreads in errors.items() if any(one.n for one in spreads)]
     return [line_chart(lines, "episodes that fall, %", "parameter error, %")]
 
 

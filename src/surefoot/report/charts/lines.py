@@ -7,14 +7,34 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surefoot.report.charts.frame import Frame, Key, frame
-from surefoot.report.charts.svg import WIDE, fit, hatch, limits, line, no_data, number, numbers, path, rect, svg, text, thinned, width_px
+from surefoot.report.charts.svg import (
+    WIDE,
+    fit,
+    hatch,
+    limits,
+    line,
+    no_data,
+    number,
+    numbers,
+    path,
+    px,
+    rect,
+    svg,
+    text,
+    thinned,
+    width_px,
+)
 
+DOT_PX = 3.5
 ROBOT, SIMULATOR, ADAPTED, TARGET, FOURTH, FIFTH = range(6)  # looks: each has a colour and a line style of its own
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A line: `x` and `y` of the same length, NaN where it breaks; `low` and `high` draw a band around it."""
+    """A line: `x` and `y` of the same length, NaN where it breaks; `low` and `high` draw a band around it.
+
+    With `dots` each point is a measurement of its own: it gets a dot, and whiskers instead of the band.
+    """
 
     label: str  # empty: not in the legend
     x: ArrayLike
@@ -22,6 +42,7 @@ class Series:
     look: int = ROBOT
     low: ArrayLike | None = None
     high: ArrayLike | None = None
+    dots: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,13 +97,18 @@ def line_chart(
     parts = [*marked, *plot.parts]
     for s, x, low, high in bands:
         around = np.flatnonzero(np.isfinite(x) & np.isfinite(low) & np.isfinite(high))
-        if len(around) > 1:
+        if s.dots:
+            parts += [line(plot.x.at(x[k]), plot.y.at(low[k]), plot.x.at(x[k]), plot.y.at(high[k]), f"k{s.look} o") for k in around]
+        elif len(around) > 1:
             (x1, y1), (x2, y2) = thinned(x[around], low[around], width / 2), thinned(x[around], high[around], width / 2)
             outline = path(plot.x(np.concatenate([x1, x2[::-1]])), plot.y(np.concatenate([y1, y2[::-1]])))
             parts.append(f'<path d="{outline}z" class="b{s.look}"/>')
     for s, x, y in drawn:
         x, y = thinned(x, np.where(np.isfinite(x), y, np.nan), plot.right - plot.left)
         parts.append(f'<path d="{path(plot.x(x), plot.y(y))}" class="k{s.look}"/>')
+        if s.dots:
+            there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+            parts += [f'<circle cx="{px(plot.x.at(x[k]))}" cy="{px(plot.y.at(y[k]))}" r="{DOT_PX}" class="d{s.look}"/>' for k in there]
     parts += [*reasons, *_levels(plot, levels)]
     return svg(width, plot.height, _told(title, y_label, x_label, drawn), parts)
 
