@@ -265,8 +265,8 @@ class TestRecoverySentences:
         assert "match-s-20 (within chance)" in page_recovery.recovery_order(self.figures(0.3, 0.302, 0.8), "5.0")
 
     def test_a_cut_search_is_told_from_a_cost_that_misleads(self):
-        cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, cost_of_truth=0.2), *kept("match-o", "2.5", 0.9, cost=0.1, cost_of_truth=0.2)]
-        (said,) = page_recovery.recovery_aim(Figures([*cells, *kept("mmd", "5.0", 0.1)]))
+        cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, cost_of_counted=0.2), *kept("match-o", "2.5", 0.9, cost=0.1, cost_of_counted=0.2)]
+        (said,) = page_recovery.recovery_aim(Figures([*cells, *kept("mmd", "5.0", 0.1, cost_of_truth=0.2)]))
         assert "match-o 0.50 (n = 1, 0.50 to 0.50), mmd 1.50 (n = 2, 1.50 to 1.50)" in said
         assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
 
@@ -518,8 +518,8 @@ class TestErrors:
             return fits.aimed(SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1])), twin, log, schedule, settings)
 
         same, twice = aimed(1.0), aimed(2.0)
-        assert same["cost"] == same["cost_of_truth"] == twice["cost_of_truth"]
-        assert twice["cost"] > 1.5 * twice["cost_of_truth"]
+        assert same["cost"] == same["cost_of_truth"] == same["cost_of_counted"] == twice["cost_of_truth"]
+        assert twice["cost"] > 1.5 * twice["cost_of_counted"]
 
     def test_the_budget_grows_with_the_data(self):
         assert [fits.scaled(100.0, *size) for size in ((8, 4.0), (16, 4.0), (64, 4.0), (64, 2.0), (16, 8.0))] == [100, 200, 800, 400, 400]

@@ -130,22 +130,27 @@ def errors(result: FitResult, twin: Twin) -> dict[str, float]:
 
 
 def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, settings: FitSettings) -> dict[str, float]:
-    """The cost of the answer and of the hidden numbers themselves, over the same noise.
+    """The cost of the answer, of the hidden numbers, and of the counted ones among them with the rest of the answer, over the same noise.
 
-    An answer that costs more was cut on its way, and a longer search would find a better one; where it costs less, the cost itself prefers a wrong robot.
+    An answer that costs more than the last was cut on its way, and a longer search would find a better one; where it costs less, the
+    cost itself prefers a wrong robot. Costs in time prefer a robot without noise, which is why the noise of the answer is left to it.
     """
     robot = twin.robot
     joints = list(robot.contract.joints)
     found = {knob.name: knob for knob in result.adaptation.knobs}
     fit = Fit(log, schedule, robot, agents(robot), settings, None)
 
-    def true(name: str) -> float:
-        hidden_value = twin.parameters[found[name].parameter]
-        return float(np.mean([np.broadcast_to(hidden_value, len(joints))[joints.index(joint)] for joint in found[name].where]))
+    def candidate(hidden_ones: tuple[str, ...]) -> list[float]:
+        turns = []
+        for knob in fit.family.knobs:
+            known = found[knob.name]
+            true = np.broadcast_to(twin.parameters[known.parameter], len(joints))[[joints.index(joint) for joint in known.where]].mean()
+            turns.append(knob.turns(float(true) if known.parameter in hidden_ones else known.value))
+        return turns
 
-    pair = np.array([[knob.turns(value(knob.name)) for knob in fit.family.knobs] for value in (lambda name: found[name].value, true)])
-    costs = np.mean([fit.problem.evaluate(pair, seed, residuals=False).cost for seed in AIM_SEEDS], axis=0)
-    return {"cost": float(costs[0]), "cost_of_truth": float(costs[1])}
+    candidates = np.array([candidate(()), candidate(tuple(twin.parameters)), candidate(COUNTED)])
+    costs = np.mean([fit.problem.evaluate(candidates, seed, residuals=False).cost for seed in AIM_SEEDS], axis=0)
+    return dict(zip(("cost", "cost_of_truth", "cost_of_counted"), map(float, costs), strict=True))
 
 
 def effort(result: FitResult) -> dict[str, Any]:

@@ -131,14 +131,14 @@ def recovery_aim(found: Figures) -> list[str]:
     """Whether searches were cut on their way, or their costs lead elsewhere: what their answers cost beside what the hidden numbers cost."""
     parts = []
     for row in recovery.COSTS:
-        kept = [one.figures for one in found.kept if one.row == row and one.figures.get("cost_of_truth")]
-        ratio = Spread(tuple(one["cost"] / one["cost_of_truth"] for one in kept))
+        kept = [one.figures for one in found.kept if one.row == row and one.figures.get("cost_of_counted")]
+        ratio = Spread(tuple(one["cost"] / one["cost_of_counted"] for one in kept))
         if ratio.n:
             parts.append(f"{row} {ratio.mean:.2f} (n = {ratio.n}, {min(ratio.values):.2f} to {max(ratio.values):.2f})")
     if not parts:
         return []
     return [
-        f"The cost of the answer over that of the hidden numbers, in the cells that keep it: {', '.join(parts)}. Above 1 the search was cut on its way, and "
+        f"The cost of the answer over its cost with the hidden armature and friction instead, in the cells that keep it: {', '.join(parts)}. Above 1 the search was cut on its way, and "
         "a longer one would come nearer; below 1 the cost itself prefers another robot than the true one, and no search mends that."
     ]
 
