@@ -11,7 +11,7 @@ from results import RESULTS
 
 from paper_tables import recovery
 from paper_tables.fits import SECONDS
-from paper_tables.spread import Spread, apart, differences, shared, surety, was_cut
+from paper_tables.spread import Spread, apart, differences, surety, was_cut
 from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, nowhere, percent, plain, published, share, table
 
 PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
@@ -103,17 +103,20 @@ def recovery_order(found: Figures, case: str) -> str:
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
     return (
         f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}. "
-        f"Pair by pair, over the robots that both were measured on, {pair_by_pair(errors)}.{budget}"
+        f"Pair by pair, {pair_by_pair(errors)}.{budget}"
     )
 
 
 def pair_by_pair(errors: Mapping[str, Spread]) -> str:
-    """What Wasserstein is against each of the others."""
+    """What Wasserstein is against each of the others, and on how many robots."""
     sides: dict[str, list[str]] = {"better than": [], "worse than": []}
     for row, spread in errors.items():
-        one, other = shared(errors["wasserstein"], spread)
-        if row != "wasserstein" and len(differences(one, other)):
-            sides["better than" if one.mean < other.mean else "worse than"].append(f"{row} ({surety(one, other)})")
+        more = differences(errors["wasserstein"], spread)
+        if row != "wasserstein" and len(more):
+            better = more.mean() > 0
+            count = int((more > 0).sum() if better else (more < 0).sum())
+            where = f"on {count} of {len(more)} robots, {surety(errors['wasserstein'], spread)}"
+            sides["better than" if better else "worse than"].append(f"{row} ({where})")
     return f"wasserstein is {' and '.join(f'{side} {listed(of)}' for side, of in sides.items() if of)}"
 
 
