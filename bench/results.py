@@ -38,8 +38,14 @@ def provenance() -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "versions": versions,
-        "machine": {"cores": usable_cores(), "processor": platform.machine(), "python": platform.python_version()},
+        "machine": {"cores": usable_cores(), "processor": platform.machine(), "cpu": cpu(), "python": platform.python_version()},
     }
+
+
+def cpu(info: Path = Path("/proc/cpuinfo")) -> str | None:
+    """What the processor calls itself, where the system tells."""
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
 def write_results(name: str, content: dict[str, Any], out: Path | None = None) -> Path:

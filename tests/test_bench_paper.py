@@ -222,6 +222,19 @@ class TestQuick:
             quick([fake(measure)], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=str)
         assert measure.calls == []
 
+    def test_another_policy_is_not_compared(self, tmp_path):
+        measure = Counted()
+        there = [
+            dataclasses.replace(one, asked=asked)
+            for one in kept("a", "x", 0.1, 0.2)
+            for asked in [{"simulated_s": SETTINGS.simulated_s, "policy": "old"}]
+        ]
+        write_kept("fake", there, tmp_path / "committed")
+        table = dataclasses.replace(fake(measure), depends=lambda: {"policy": "new"})
+        with pytest.raises(SurefootError, match=r"policy old, and what is here now is policy new"):
+            quick([table], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=str)
+        assert measure.calls == []
+
     @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
     def test_the_exit_code(self, monkeypatch, fine, code):
         monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed: fine and [one.name for one in chosen] == ["data"])
@@ -260,15 +273,25 @@ class TestRecoverySentences:
 
     def test_pair_by_pair(self):
         said = page_recovery.recovery_order(self.figures(0.4, 0.3, 0.8), "5.0")
-        sure = "(on 3 of 3 robots, beyond chance)"
-        assert f"wasserstein is better than match-s-1 {sure}, match-s {sure} and match-o {sure} and worse than match-s-20 {sure}." in said
+        assert "wasserstein better than match-s-1 on 3 of 3 (beyond chance)" in said
+        assert "wasserstein worse than match-s-20 on 3 of 3 (beyond chance)" in said
+        assert "match-s-20 better than match-o on 3 of 3 (beyond chance)" in said
+        assert "match-s worse than match-o on 3 of 3 (beyond chance)" in said
         near = page_recovery.recovery_order(self.figures(0.3005, 0.301, 0.8), "5.0")
-        assert "match-s-20 (on 2 of 3 robots, within chance)" in near
+        assert "match-s-20 on 2 of 3 (within chance)" in near
+        assert page_recovery.against("a", Spread((0.1,), (0,)), "b", Spread((0.2,), (1,))) == ""
 
-    def test_a_cut_search_is_told_from_a_cost_that_misleads(self):
-        cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, cost_of_counted=0.2), *kept("match-o", "2.5", 0.9, cost=0.1, cost_of_counted=0.2)]
-        (said,) = page_recovery.recovery_aim(Figures([*cells, *kept("mmd", "5.0", 0.1, cost_of_truth=0.2)]))
-        assert "match-o 0.50 (n = 1, 0.50 to 0.50), mmd 1.50 (n = 2, 1.50 to 1.50)" in said
+    def test_an_order_says_who_has_fewer_seeds(self):
+        few = Figures([one for one in self.figures(0.1, 0.3, 0.8).kept if (one.row, one.seed) != ("match-o", 2)])
+        assert "match-o 80.7 % (2 of 3 seeds)" in page_recovery.recovery_order(few, "5.0")
+
+    def test_answers_that_are_no_minimum_of_their_cost(self):
+        costs = {"cost_of_counted": 0.2, "cost_of_truth": 0.25}
+        cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, **costs), *kept("match-o", "2.5", 0.9, cost=0.1, **costs)]
+        unknown = [*kept("mmd", "5.0", 0.1, cost_of_truth=0.2), *kept("mmd", "0.0", 0.1, cost=None, **costs)]
+        (said,) = page_recovery.recovery_aim(Figures([*cells, *unknown]))
+        assert "match-o in 0 of 1 (the answer costs 0.50 to 0.50 times as much)" in said
+        assert "mmd in 2 of 2 (the answer costs 1.50 to 1.50 times as much)" in said
         assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
 
     def test_one_seed_is_not_judged(self):
@@ -276,7 +299,9 @@ class TestRecoverySentences:
         said = page_recovery.recovery_order(one, "5.0")
         assert "is not judged (one seed) for" in said
         assert "refuted" not in said
-        assert "one seed: not judged" in page_recovery.recovery_worse(one)
+        worse = " ".join(page_recovery.recovery_worse(one))
+        assert "better, but not beyond chance, at 0.0 N·m than wasserstein" in worse
+        assert "better beyond chance than" not in worse
 
     def test_an_order_of_searches_that_were_cut_says_so(self):
         cut = [
@@ -302,31 +327,40 @@ class TestRecoverySentences:
             *kept("ours", "2.5", 0.1, 0.2, simulated_s=6000.0, stopped="settled"),
         ]
         (said,) = page_recovery.recovery_effort(Figures(given))
-        assert "1400 candidates a cell, about 100 generations of 13 and their mean, in 40000 s" in said
+        assert "1400 candidates a cell, 98 generations of 13 and their mean, in 40000 s" in said
         assert "200 generations with 64 rollouts each, 17 times as many" in said
         assert "Ours took 6000 s, and settled in 2 of 2 cells" in said
 
     def test_ours_against_the_published(self):
         assert page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
+        rare = [
+            one for one in self.figures(0.1, 0.3, 0.8).kept if (one.row, one.seed) in {("ours", 0), ("ours", 1), ("ours, 64 rollouts", 0)}
+        ]
+        assert (
+            "(ours, 64 rollouts), below the published 8.3 %, in 1 of 1 seeds; 5.8 % at 2.5 N·m (ours), below the published 8.3 %, in 2 of 2"
+            in page_recovery.recovery_best(Figures(rare))
+        )
         said = page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
         assert "11.0 % at 2.5 N·m (ours), NOT below the published 8.3 %, in 0 of 3 seeds" in said
         assert "at 5.0 N·m (ours), below the published 18.7 %, in 3 of 3 seeds" in said
 
     def test_where_ours_is_worse(self):
-        assert "nowhere worse" in page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8))
-        said = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
-        assert "than wasserstein at 2.5 N·m (21.0 % against 11.0 %, beyond chance)" in said
-        assert "than the published 18.7 % at 5.0 N·m" in said
-        assert "match-o" not in said
+        ours, narrow = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8))
+        assert ours.startswith("Ours, with the logs that the others have: better beyond chance at 0.0 N·m than wasserstein, match-s-20,")
+        assert "worse" not in ours
+        assert "worse at 0.0 N·m than wasserstein (201.0 % against 11.0 %, on 3 of 3, beyond chance)" in narrow
+        said, _ = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
+        assert "at 2.5 N·m than wasserstein (21.0 % against 11.0 %, on 3 of 3, beyond chance)" in said
+        assert "the published 18.7 % (21.0 %, with 8 rollouts instead of 64)" in said
+        assert "match-o" not in said.partition("worse")[2]
 
-    def test_nowhere_needs_every_cell(self):
+    def test_what_is_not_compared_is_said(self):
         whole = self.figures(0.1, 0.3, 0.8)
         some = Figures([one for one in whole.kept if one.row != "mmd"])
-        assert "nowhere" not in page_recovery.recovery_worse(some)
-        assert "not measured: mmd at 0.0 N·m" in page_recovery.recovery_worse(some)
+        assert page_recovery.recovery_worse(some)[-1].startswith("Not measured: mmd at 0.0 N·m")
         refused = Figures([*whole.kept, Kept("ours", "5.0", 2, {"refused": "falls"})])
-        assert "nowhere" not in page_recovery.recovery_worse(refused)
-        assert "refused: ours at 5.0 N·m (1)" in page_recovery.recovery_worse(refused)
+        assert page_recovery.recovery_worse(refused)[-1] == "Refused: ours at 5.0 N·m (1)."
+        assert "not measured yet" in page_recovery.recovery_worse(Figures([]))[0]
 
 
 class TestOtherSentences:
@@ -341,7 +375,8 @@ class TestOtherSentences:
         )
 
     @pytest.mark.parametrize(
-        ("drift", "paid", "says"), [(3.0, 5.0, "in drift and return:"), (1.0, 15.0, "in neither"), (3.0, 15.0, "in drift:")]
+        ("drift", "paid", "says"),
+        [(3.0, 5.0, "in drift and return:"), (1.0, 15.0, "is not worse than the original in drift"), (3.0, 15.0, "in drift:")],
     )
     def test_the_claim_about_the_horizon(self, drift, paid, says):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("match-s-1", drift, paid)])
@@ -476,6 +511,31 @@ class TestPage:
         assert failures.GATED in chart
         assert failures.PUBLISHED not in chart
 
+    def test_a_search_that_cannot_go_on_was_cut_too(self):
+        reasons = {
+            "settled": False,
+            "the population spreads over less than 0.001 turns of any knob": False,
+            "no measurable gap: 0.01": False,
+            "": False,
+        }
+        reasons |= {
+            "stopped after 9 s, before it settled": True,
+            "CMA-ES cannot go on: costs are flat": True,
+            "given up after 3 iterations": True,
+        }
+        assert {reason: spread.was_cut({"stopped": reason}) for reason in reasons} == reasons
+
+    def test_families_are_compared_on_the_same_robots_and_yardstick(self):
+        """The static fit of the second robot, and its own idea of what the robot differs from itself, are left out."""
+        found = kept("static", policies.SPRING, 0.1, 0.9, figure="gap", robot_floor=0.05) + kept("residual", policies.SPRING, 0.02, figure="gap", robot_floor=0.02)  # fmt: skip
+        assert "static leaves 5.0 × and residual leaves 1.0 ×" in pages.family_gaps(Figures(found), policies.SPRING)
+
+    def test_what_became_of_the_published_spring(self):
+        found = kept(policies.ORIGINAL, policies.SPRING, 1.7, figure="drift_x_m") + kept("static", policies.SPRING, 0.6, figure="drift_x_m")
+        said = pages.spring_published(Figures(found))
+        assert "-2.0 m to -0.18 m" in said
+        assert said.endswith("Here it goes at +x from 1.70 m to 0.60 m (static).")
+
     def test_a_refusal_is_shown_as_one(self):
         found = Figures([*kept("static", policies.SPRING, 0.5, figure="gap"), Kept("static", policies.SPRING, 1, {"refused": "falls"})])
         lines, _ = pages.families_section(found)
@@ -594,7 +654,7 @@ class TestWhatIsAsked:
             "policy_of": lambda robot: policy, "as_meant": lambda robot, path: upright, "usable_rows": lambda *_: None, "schedule_of": lambda *_: None,
             "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}), "closed": lambda _: {"gap": 0.1},
             "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: fitted_as.append((robot, policy)) or SimpleNamespace(adaptation=None),
-            "effort": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: Path(f"tuned from {policy.name}"),
+            "effort": lambda _: {}, "kept_training": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: Path(f"tuned from {policy.name}"),
             "measured_on": lambda path, twin, seed: walked_on.append((path, twin, seed)) or evaluation,
         }  # fmt: skip
         for name, value in patched.items():

@@ -6,7 +6,7 @@ from typing import Any
 from paper_tables.cells import FOLDER, Cell, Refused, Settings, Table
 from paper_tables.failures import usable_rows
 from paper_tables.fits import budgeted, climbed, closed, effort, shifted, walked
-from paper_tables.walks import measured_on, tuned
+from paper_tables.walks import kept_training, measured_on, tuned
 from surefoot.errors import GapError, SurefootError
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
@@ -48,7 +48,8 @@ def walk_upright(cell: Cell, settings: Settings) -> dict[str, Any]:
         raise Refused(str(reason)) from None
     found = {**closed(result), **effort(result), "data_min": ROLLOUTS * SECONDS / 60, "fallen_episodes": log.metadata["fallen_episodes"]}
     if settings.iterations > 0:
-        found |= upright_figures(tuned(folder, result.adaptation, settings.iterations, cell.seed, policy=policy), twin, cell.seed)
+        after = tuned(folder, result.adaptation, settings.iterations, cell.seed, policy=policy)
+        found |= upright_figures(after, twin, cell.seed) | kept_training(after)
     return found
 
 

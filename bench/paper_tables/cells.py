@@ -204,7 +204,8 @@ def run(
             say(f"  not measured: {reason}")
             continue
         done += 1
-        write_kept(table.name, [*read_kept(table.name, folder)[0], new], folder)  # another run may have written meanwhile
+        others = [one for one in read_kept(table.name, folder)[0] if one.cell != cell]  # another run may have written meanwhile
+        write_kept(table.name, [*others, new], folder)
         say(f"  {told(new.figures)}, {new.wall_clock_s / 60:.1f} min")
     return problems
 

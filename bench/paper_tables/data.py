@@ -7,7 +7,7 @@ from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
 from paper_tables.fits import PUBLISHED_FREE, budgeted, climbed, closed, effort, errors, hidden, original, scaled, walked
-from paper_tables.walks import on_twin, tuned
+from paper_tables.walks import kept_training, on_twin, tuned
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
 from surefoot.robot import load_robot
@@ -32,7 +32,8 @@ def enough(cell: Cell, settings: Settings) -> dict[str, Any]:
     minutes = int(cell.row) * float(cell.column) / 60
     found = {**errors(result, twin), **closed(result), **effort(result), "budget_s": budget_s, "data_min": minutes}
     if settings.iterations > 0:
-        found |= on_twin(tuned(folder, result.adaptation, settings.iterations, cell.seed), twin)
+        policy = tuned(folder, result.adaptation, settings.iterations, cell.seed)
+        found |= on_twin(policy, twin) | kept_training(policy)
     return found
 
 

@@ -132,8 +132,8 @@ def errors(result: FitResult, twin: Twin) -> dict[str, float]:
 def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, settings: FitSettings) -> dict[str, float]:
     """The cost of the answer, of the hidden numbers, and of the counted ones among them with the rest of the answer, over the same noise.
 
-    An answer that costs more than the last was cut on its way, and a longer search would find a better one; where it costs less, the
-    cost itself prefers a wrong robot. Costs in time prefer a robot without noise, which is why the noise of the answer is left to it.
+    An answer that costs more than these is not the minimum of its cost. Costs in time prefer a robot without noise, which is why the
+    last keeps the noise of the answer.
     """
     robot = twin.robot
     joints = list(robot.contract.joints)
@@ -144,8 +144,11 @@ def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, sett
         turns = []
         for knob in fit.family.knobs:
             known = found[knob.name]
-            true = np.broadcast_to(twin.parameters[known.parameter], len(joints))[[joints.index(joint) for joint in known.where]].mean()
-            turns.append(knob.turns(float(true) if known.parameter in hidden_ones else known.value))
+            value = known.value
+            if known.parameter in hidden_ones:
+                hidden_values = np.broadcast_to(twin.parameters[known.parameter], len(joints))
+                value = float(np.mean([hidden_values[joints.index(joint)] for joint in known.where]))
+            turns.append(knob.turns(value))
         return turns
 
     candidates = np.array([candidate(()), candidate(tuple(twin.parameters)), candidate(COUNTED)])

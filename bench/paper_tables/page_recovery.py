@@ -1,7 +1,7 @@
 """What docs/results.md says about parameter recovery. Every sentence is computed: none knows a result."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +11,16 @@ from results import RESULTS
 
 from paper_tables import recovery
 from paper_tables.fits import SECONDS
-from paper_tables.spread import Spread, apart, differences, surety, was_cut
-from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, nowhere, percent, plain, published, share, table
+from paper_tables.spread import Spread, apart, differences, is_number, shared, surety, was_cut
+from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, percent, plain, published, share, table
 
 PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
     **{("wasserstein", case): f"{100 * error:g} %" for case, error in RECOVERED.items()},
     ("match-s", "5.0"): "37.8 % (horizon not known)", ("match-o", "2.5"): "40.7 %", ("match-o", "5.0"): "86.3 %",
 }  # fmt: skip
 PUBLISHED_GENERATIONS, POPULATION = 200, 13  # of 24 numbers: 4 + 3 log(24)
+PROBED = 26  # candidates before the first generation: each knob turned by itself, and none
+COSTS_KEPT = ("cost", "cost_of_truth", "cost_of_counted")
 PUBLISHED_CANDIDATES = PUBLISHED_GENERATIONS * POPULATION
 NOISES = {"0.0": "no noise", "2.5": "2.5 N·m", "5.0": "5.0 N·m, late by 0.02-0.1 s"}
 STATE_COSTS = ("match-s-1", "match-s-20", "match-s")
@@ -51,7 +53,7 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
         name = f"CMA-ES, {method}" if method in recovery.COSTS else f"{method} (quantile)"
         rows.append([name, *cells, plain(found.over_columns(method, "simulated_s"), digits=0), plain(took, digits=1)])
     said = [recovery_order(found, case) for case in ("2.5", "5.0")]
-    said += [*recovery_aim(found), recovery_published(found), recovery_best(found), recovery_worse(found), recovery_channels(found)]
+    said += [*recovery_aim(found), recovery_published(found), recovery_best(found), *recovery_worse(found), recovery_channels(found)]
     return table(headings, rows), [*said, *recovery_effort(found), *recovery_harder()]
 
 
@@ -62,13 +64,22 @@ def recovery_effort(found: Figures) -> list[str]:
     ours_s = found.over_columns(recovery.OURS, "simulated_s")
     if not tried.n or not ours_s.n:
         return []
+    generations = [
+        (tried.mean - PROBED) / (1 + POPULATION) for cost in recovery.COSTS if (tried := found.over_columns(cost, "evaluations")).n
+    ]
     settled = [not was_cut(one.figures) for one in found.kept if one.row == recovery.OURS]
     times = PUBLISHED_CANDIDATES * recovery.PUBLISHED_ROLLOUTS * SECONDS / took_s.mean
     return [
-        f"CMA-ES simulated {tried.mean:.0f} candidates a cell, about {tried.mean / (1 + POPULATION):.0f} generations of {POPULATION} and their mean, in {took_s.mean:.0f} s; the "
+        f"CMA-ES simulated {tried.mean:.0f} candidates a cell, {_range(generations)} generations of {POPULATION} and their mean, in {took_s.mean:.0f} s; the "
         f"published search had {PUBLISHED_GENERATIONS} generations with {recovery.PUBLISHED_ROLLOUTS} rollouts each, {times:.0f} times as many simulated seconds. These baselines "
         f"are what equal budgets give, not the best that they can do. Ours took {ours_s.mean:.0f} s, and settled in {sum(settled)} of {len(settled)} cells."
     ]
+
+
+def _range(values: Sequence[float]) -> str:
+    """From the least to the most, in whole numbers."""
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def recovery_harder(path: Path = RESULTS / "recover.json") -> list[str]:
@@ -78,7 +89,7 @@ def recovery_harder(path: Path = RESULTS / "recover.json") -> list[str]:
     cases = json.loads(path.read_text(encoding="utf-8"))["summary"]
     parts = [f"{100 * cases[case]['mean_error']:.1f} % at {case} N·m" for case in CASES if case in cases]
     return [
-        f"The problem that users have is harder: with viscous friction and delay hidden too (38 numbers, 64 rollouts, the fit as it comes), the same error is {listed(parts)} "
+        f"The problem that users have is harder: with viscous friction and delay hidden too (38 numbers, 64 rollouts, the fit as it comes), the same error is {listed(parts)}, to be compared with the row of 64 rollouts "
         "([bench/recover.py](../bench/recover.py))."
     ]
 
@@ -95,29 +106,34 @@ def recovery_order(found: Figures, case: str) -> str:
     verdicts: dict[str, list[str]] = {}
     for row in states:
         verdicts.setdefault(order_of(errors["wasserstein"], errors[row], errors["match-o"]), []).append(row)
-    figures = ", ".join(
-        f"{row} {share(spread)}{f' ({spread.refused} refused)' if spread.refused else ''}" for row, spread in errors.items()
-    )
+    most = max(spread.n for spread in errors.values())
+    figures = ", ".join(f"{row} {share(spread)}{_counted(spread, most)}" for row, spread in errors.items())
     judged = listed([f"{verdict} for {listed(of)}" for verdict, of in verdicts.items()])
+    pairs = [("wasserstein", row) for row in errors if row != "wasserstein"] + [(row, "match-o") for row in states]
+    steps = "; ".join(text for one, other in pairs if (text := against(one, errors[one], other, errors[other])))
     cut = [row for row, spread in errors.items() if spread.cut]
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
     return (
-        f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}. "
-        f"Pair by pair, {pair_by_pair(errors)}.{budget}"
+        f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}."
+        + (f" Pair by pair: {steps}." if steps else "")
+        + budget
     )
 
 
-def pair_by_pair(errors: Mapping[str, Spread]) -> str:
-    """What Wasserstein is against each of the others, and on how many robots."""
-    sides: dict[str, list[str]] = {"better than": [], "worse than": []}
-    for row, spread in errors.items():
-        more = differences(errors["wasserstein"], spread)
-        if row != "wasserstein" and len(more):
-            better = more.mean() > 0
-            count = int((more > 0).sum() if better else (more < 0).sum())
-            where = f"on {count} of {len(more)} robots, {surety(errors['wasserstein'], spread)}"
-            sides["better than" if better else "worse than"].append(f"{row} ({where})")
-    return f"wasserstein is {' and '.join(f'{side} {listed(of)}' for side, of in sides.items() if of)}"
+def _counted(spread: Spread, most: int) -> str:
+    """How many seeds, where not all have the same number, and how many were refused."""
+    words = [f"{spread.n} of {most} seeds"] * (spread.n < most) + [f"{spread.refused} refused"] * bool(spread.refused)
+    return f" ({', '.join(words)})" if words else ""
+
+
+def against(name: str, one: Spread, other_name: str, other: Spread) -> str:
+    """One method against another over the robots that both have, in words; empty where they share none."""
+    more = differences(one, other)
+    if not len(more) or not more.mean():
+        return ""
+    better = more.mean() > 0
+    count = int((more > 0).sum() if better else (more < 0).sum())
+    return f"{name} {'better' if better else 'worse'} than {other_name} on {count} of {len(more)} ({surety(one, other)})"
 
 
 def order_of(near: Spread, middle: Spread, far: Spread) -> str:
@@ -131,18 +147,19 @@ def order_of(near: Spread, middle: Spread, far: Spread) -> str:
 
 
 def recovery_aim(found: Figures) -> list[str]:
-    """Whether searches were cut on their way, or their costs lead elsewhere: what their answers cost beside what the hidden numbers cost."""
+    """Whether the answers are minima of their costs: what they cost beside what the hidden numbers cost."""
     parts = []
     for row in recovery.COSTS:
-        kept = [one.figures for one in found.kept if one.row == row and one.figures.get("cost_of_counted")]
-        ratio = Spread(tuple(one["cost"] / one["cost_of_counted"] for one in kept))
-        if ratio.n:
-            parts.append(f"{row} {ratio.mean:.2f} (n = {ratio.n}, {min(ratio.values):.2f} to {max(ratio.values):.2f})")
+        kept = [one.figures for one in found.kept if one.row == row and all(is_number(one.figures.get(key)) for key in COSTS_KEPT)]
+        times = [one["cost"] / min(one["cost_of_truth"], one["cost_of_counted"]) for one in kept]
+        if times:
+            above = sum(one > 1 for one in times)
+            parts.append(f"{row} in {above} of {len(times)} (the answer costs {min(times):.2f} to {max(times):.2f} times as much)")
     if not parts:
         return []
     return [
-        f"The cost of the answer over its cost with the hidden armature and friction instead, in the cells that keep it: {', '.join(parts)}. Above 1 the search was cut on its way, and "
-        "a longer one would come nearer; below 1 the cost itself prefers another robot than the true one, and no search mends that."
+        f"Is an answer the minimum of its cost? The hidden numbers cost less than the answer, in the cells that keep both, for {'; '.join(parts)}. There the search had not found "
+        "the minimum; where the answer costs less, the minimum on this log lies elsewhere than at the hidden numbers, and more data may help, not a longer search."
     ]
 
 
@@ -159,43 +176,54 @@ def recovery_published(found: Figures) -> str:
 
 
 def recovery_best(found: Figures) -> str:
-    """Our best row against the published figures."""
+    """Our best row against the published figures, and the best of those with the most seeds where that is another one."""
     parts = []
     for case in ("2.5", "5.0"):
-        best = best_of(found, OURS, case, "error")
-        if best is None:
-            continue
-        row, spread = best
-        below = sum(value < RECOVERED[case] for value in spread.values)
-        side = "below" if spread.mean < RECOVERED[case] else "NOT below"
-        refused = f", {spread.refused} refused" if spread.refused else ""
-        parts.append(
-            f"{share(spread)} at {case} N·m ({row}), {side} the published {100 * RECOVERED[case]:g} %, in {below} of {spread.n} seeds{refused}"
-        )
+        most = max(found.at(row, case, "error").n for row in OURS)
+        rows = [
+            best_of(found, OURS, case, "error"),
+            best_of(found, [row for row in OURS if found.at(row, case, "error").n == most], case, "error"),
+        ]
+        for row, spread in dict.fromkeys(one for one in rows if one is not None):
+            below = sum(value < RECOVERED[case] for value in spread.values)
+            side = "below" if spread.mean < RECOVERED[case] else "NOT below"
+            refused = f", {spread.refused} refused" if spread.refused else ""
+            parts.append(
+                f"{share(spread)} at {case} N·m ({row}), {side} the published {100 * RECOVERED[case]:g} %, in {below} of {spread.n} seeds{refused}"
+            )
     return f"Our best row: {'; '.join(parts)}." if parts else f"Our rows: {NOT_YET.lower()}"
 
 
-def recovery_worse(found: Figures) -> str:
-    """Where another method, with the same data, is better than ours, and where ours stays above the published figure."""
-    worse, names = [], (recovery.OURS, *recovery.COSTS)
-    cells = {f"{method} at {case} N·m": found.at(method, case, "error") for method in names for case in CASES}
-    compared = False
-    for case in CASES:
-        ours = found.at(recovery.OURS, case, "error")
-        for method in recovery.COSTS:
-            other = found.at(method, case, "error")
-            compared |= bool(ours.n and other.n)
-            if ours.n and other.n and other.mean < ours.mean:
-                worse.append(f"than {method} at {case} N·m ({share(ours)} against {share(other)}, {surety(ours, other)})")
-        if ours.n and ours.mean > RECOVERED[case]:
-            worse.append(
-                f"than the published {100 * RECOVERED[case]:g} % at {case} N·m ({share(ours)}, with {recovery.ROLLOUTS} rollouts instead of {recovery.PUBLISHED_ROLLOUTS})"
-            )
-    if not compared:
-        return f"Where ours is worse: {NOT_YET.lower()}"
-    if worse:
-        return f"Ours is worse {listed(worse)}{gaps(cells)}."
-    return nowhere("Ours", cells, "than the others, which have the same logs and no fewer simulated seconds")
+def recovery_worse(found: Figures) -> list[str]:
+    """Both rows of ours that have the same logs as the others against each of them, and against the published figures."""
+    said = []
+    for row in (recovery.OURS, recovery.OURS_NARROW):
+        sides: dict[str, list[str]] = {"better beyond chance": [], "better, but not beyond chance,": [], "worse": []}
+        for case in CASES:
+            ours = found.at(row, case, "error")
+            here: dict[str, list[str]] = {side: [] for side in sides}
+            for method in recovery.COSTS:
+                other = found.at(method, case, "error")
+                more = differences(ours, other)
+                if not len(more) or not more.mean():
+                    continue
+                if more.mean() > 0:
+                    here["better beyond chance" if apart(ours, other) else "better, but not beyond chance,"].append(method)
+                else:
+                    one, two = shared(ours, other)
+                    where = f"on {int((more < 0).sum())} of {len(more)}, {surety(ours, other)}"
+                    here["worse"].append(f"{method} ({share(one)} against {share(two)}, {where})")
+            if ours.n and ours.mean > RECOVERED[case]:
+                few = f"{share(ours)}, with {recovery.ROLLOUTS} rollouts instead of {recovery.PUBLISHED_ROLLOUTS}"
+                here["worse"].append(f"the published {100 * RECOVERED[case]:g} % ({few})")
+            for side, of in here.items():
+                sides[side] += [f"at {case} N·m than {listed(of)}"] * bool(of)
+        if any(sides.values()):
+            parts = "; ".join(f"{side} {', '.join(of)}" for side, of in sides.items() if of)
+            said.append(f"{row[0].upper()}{row[1:]}, with the logs that the others have: {parts}.")
+    names = (recovery.OURS, recovery.OURS_NARROW, *recovery.COSTS)
+    left = gaps({f"{method} at {case} N·m": found.at(method, case, "error") for method in names for case in CASES}).removeprefix("; ")
+    return [*said, *([f"{left[0].upper()}{left[1:]}."] if said and left else [])] or [f"Where ours is worse: {NOT_YET.lower()}"]
 
 
 def recovery_channels(found: Figures) -> str:
@@ -203,7 +231,9 @@ def recovery_channels(found: Figures) -> str:
     parts = []
     for case in CASES:
         wide, narrow, other = (found.at(row, case, "error") for row in (recovery.OURS, recovery.OURS_NARROW, "wasserstein"))
+        wide, other = (shared(narrow, one)[1] for one in (wide, other))
         if wide.n and narrow.n and other.n:
+            narrow = shared(narrow, other)[0]
             parts.append(
                 f"{share(narrow)} at {case} N·m ({share(wide)} with all channels, {share(other)} with CMA-ES on the same channels)"
             )

@@ -65,7 +65,7 @@ def recovery_plot(found: Figures) -> list[str]:
 def _drifts(found: Figures, rows: tuple[str, ...], column: str, title: str) -> str:
     looks = {policies.ORIGINAL: ROBOT, policies.OURS: ADAPTED}
     made = [bar(row, found.at(row, column, "drift_m"), looks.get(row, SIMULATOR)) for row in rows]
-    return bars([one for one in made if one.value == one.value], "drift of four directions after 4 s, m", title=title)
+    return bars([one for one in made if one.value == one.value], "drift after 4 s, sum of four directions, m", title=title)
 
 
 def families_plot(found: Figures) -> list[str]:
@@ -88,8 +88,8 @@ def data_plot(found: Figures) -> list[str]:
     drift = series("rollouts of 4 s", minutes, [found.at(count, "4", "drift_m") for count in counts], ROBOT)
     before = Level(found.at(data.NO_DATA, "4", "drift_m").mean, "original policy")
     return [
-        line_chart([error], "minutes of data", "parameter error, %"),
-        line_chart([drift], "minutes of data", "drift of four directions, m", levels=[before]),
+        line_chart([error], "minutes of data", "parameter error, %", x_range=(0.0, max(minutes))),
+        line_chart([drift], "minutes of data", "drift, sum of four directions, m", levels=[before], x_range=(0.0, max(minutes))),
     ]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
 from paper_tables.fits import budgeted, climbed, closed, effort, original, published, shifted, walked
-from paper_tables.walks import on_twin, tuned
+from paper_tables.walks import kept_training, on_twin, tuned
 from surefoot.fit.family import STATIC, Family
 from surefoot.fit.ladder import NETWORK, RUNGS, TYPE
 from surefoot.fit.result import FitResult
@@ -32,7 +32,7 @@ def _with_policy(cell: Cell, settings: Settings, table: str, twin: Twin, result:
     found = {**closed(result), **effort(result)}
     if settings.iterations > 0:
         policy = tuned(settings.folder(table, cell), result.adaptation, settings.iterations, cell.seed)
-        found |= on_twin(policy, twin)
+        found |= on_twin(policy, twin) | kept_training(policy)
     return found
 
 

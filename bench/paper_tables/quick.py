@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paper_tables.cells import FOLDER, Cell, Say, Settings, Table, measured, one_budget, path_of, read_kept, write_kept
+from paper_tables.cells import FOLDER, Cell, Say, Settings, Table, budget_words, measured, one_budget, path_of, read_kept, write_kept
 from paper_tables.spread import is_number, judge, spread_of
 from surefoot.errors import SurefootError
 
@@ -23,6 +23,11 @@ def quick(tables: Sequence[Table], settings: Settings, out: Path, *, committed: 
             raise SurefootError(
                 f"{path_of(table.name, committed)} was measured with {there.get('simulated_s')} simulated s, "
                 f"and {settings.simulated_s:g} cannot be held against it; ask with --simulated-s {there.get('simulated_s')}"
+            )
+        if there is not None and table.depends().items() - there.items():
+            raise SurefootError(
+                f"{path_of(table.name, committed)} was measured with {budget_words({key: there.get(key) for key in table.depends()})}, and what is here now is "
+                f"{budget_words(table.depends())}; measure that table anew with --table {table.name}"
             )
     started, judged, fine = time.perf_counter(), 0, True
     for table in tables:

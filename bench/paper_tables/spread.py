@@ -12,6 +12,8 @@ from paper_tables.cells import Kept
 # 97.5 % of Student's t for 1, 2, ... degrees of freedom; for more, the last, which is wider than needed.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
+SETTLED = ("settled", "the population spreads", "no measurable gap")  # how the reasons begin for which a search ends well
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -77,9 +79,9 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def was_cut(figures: Mapping[str, Any]) -> bool:
-    """Whether a search ended before it settled."""
+    """Whether a search ended before it settled: by its budget, or because it could not go on."""
     stopped = str(figures.get("stopped", ""))
-    return stopped.endswith("before it settled") or stopped.startswith("not settled")
+    return bool(stopped) and not stopped.startswith(SETTLED)
 
 
 def differences(low: Spread, high: Spread) -> np.ndarray:

@@ -1,5 +1,6 @@
 """A policy on a virtual robot: fine-tuned in the simulator that a fit found, and measured by return, tracking, drift and falls."""
 
+import json
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -43,6 +44,12 @@ def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int, poli
     if done.returncode:
         raise SurefootError(f"surefoot finetune ended with {done.returncode}; what it said stands above")
     return out / "policy.onnx"
+
+
+def kept_training(policy: Path) -> dict[str, Any]:
+    """Whether what was trained is what was written, or only the trim of what it began from."""
+    choice = json.loads(OnnxPolicy.load(policy).metadata.get("surefoot.choice", "null")) or {}
+    return {"training_kept": not choice.get("reason")}
 
 
 def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:

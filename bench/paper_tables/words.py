@@ -85,5 +85,5 @@ def gaps(cells: Mapping[str, Spread]) -> str:
 def nowhere(who: str, cells: Mapping[str, Spread], how: str) -> str:
     """That nothing was found to be worse; "nowhere" only where every cell has all its answers."""
     left = gaps(cells)
-    seeds = "" if all(spread.n > 1 for spread in cells.values() if spread.known) else " (one seed: not judged)"
+    seeds = "" if all(spread.n > 1 for spread in cells.values() if spread.known) else " (by one seed in some cells)"
     return f"{who} is not worse {how} where both have an answer{seeds}{left}." if left else f"{who} is nowhere worse {how}{seeds}."
