@@ -165,7 +165,7 @@ def horizon_claim(found: Figures) -> str:
             else "is not worse than the original in drift, return, falls or turning"
         )
         return (
-            f"With match-s-1 the policy {seen}: {changed.words}. The paper claims that it does so with a network whose weights "
+            f"With match-s-1 the policy {seen}: {changed.words}. The paper claims that it becomes worse, with a network whose weights "
             "are searched; these are curves that a network is taught, so this neither confirms nor refutes the claim itself."
         )
     if found.at("match-s-1", policies.SPRING, "gap").refused:
