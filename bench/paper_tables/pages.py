@@ -245,12 +245,12 @@ def data_length(found: Figures) -> str:
 
 def failures_section(found: Figures) -> tuple[list[str], list[str]]:
     """Rollouts that fall."""
-    rows = [[row, *(percent(found.at(row, each, "error"), found.seeds) for each in failures.SHARES)] for row in (failures.PUBLISHED, failures.UNGATED, failures.GATED)]  # fmt: skip
+    rows = [[row, *(percent(found.at(row, each, "error"), found.seeds) for each in failures.SHARES)] for row in failures.ROWS]  # fmt: skip
     used = [percent(found.at(failures.GATED, each, "used_share"), found.seeds) for each in failures.SHARES]
     lines = table(
         ["parameter error", *(f"{each} fall" for each in failures.SHARES)], [*rows, ["share of the log that our gate leaves", *used]]
     )
-    said = [failures_growth(found, row) for row in (failures.PUBLISHED, failures.UNGATED, failures.GATED)]
+    said = [failures_growth(found, row) for row in failures.ROWS]
     worse = [f"{each} ({surety(found.at(failures.GATED, each, 'error'), found.at(failures.UNGATED, each, 'error'))})" for each in failures.SHARES if _worse(found, each)]  # fmt: skip
     there = any(found.at(failures.GATED, each, "error").n and found.at(failures.UNGATED, each, "error").n for each in failures.SHARES)
     if there:
@@ -273,6 +273,7 @@ def failures_growth(found: Figures, row: str) -> str:
     if len(there) < 2:
         return f"{row.capitalize()}: {NOT_YET.lower()}" if not words else f"{row.capitalize()}{words}."
     (few, first), (many, last) = there[0], there[-1]
+    first, last = shared(first, last)
     return f"{row.capitalize()}: {share(first)} at {few} of falls, {share(last)} at {many} ({surety(first, last)}){words}."
 
 

@@ -9,7 +9,7 @@ from recover import PUBLISHED as RECOVERED
 from paper_tables import biped, data, failures, policies, recovery
 from paper_tables.spread import Spread
 from paper_tables.words import Figures
-from surefoot.report.charts import ADAPTED, FOURTH, ROBOT, SIMULATOR, Bar, Level, Series, bars, line_chart
+from surefoot.report.charts import ADAPTED, FIFTH, FOURTH, ROBOT, SIMULATOR, Bar, Level, Series, bars, line_chart
 from surefoot.report.charts.svg import px, rect
 from surefoot.report.style import STYLE
 
@@ -106,7 +106,7 @@ def biped_plot(found: Figures) -> list[str]:
 def failures_plot(found: Figures) -> list[str]:
     """Error over the share of episodes that fall."""
     shares = [float(each.rstrip(" %")) for each in failures.SHARES]
-    looks = {failures.PUBLISHED: SIMULATOR, failures.UNGATED: FOURTH, failures.GATED: ADAPTED}
+    looks = {failures.PUBLISHED: SIMULATOR, failures.NARROW: FIFTH, failures.UNGATED: FOURTH, failures.GATED: ADAPTED}
     errors = {row: [found.at(row, each, "error") for each in failures.SHARES] for row in looks}
     lines = [series(row, shares, spreads, looks[row], 100) for row, spreads in errors.items() if any(one.n for one in spreads)]
     return [line_chart(lines, "episodes that fall, %", "parameter error, %")]
