@@ -100,7 +100,8 @@ class TrotAgent:
         stance, through = self._cycle(phase + gait.lead)
         along = np.where(stance, 0.5 - through, -0.5 * np.cos(np.pi * through)) - gait.behind
         feet = np.concatenate([sweep * along[..., None], lift[..., None]], axis=2)
-        return feet.reshape(len(command), -1) @ self._follow + share @ self._push
+        # Not `@`: BLAS sums in another order for one row than for many, and a robot must walk the same alone and beside others.
+        return np.einsum("nf,fj->nj", feet.reshape(len(command), -1), self._follow) + np.einsum("nl,lj->nj", share, self._push)
 
     def _cycle(self, phase: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Whether a foot is on the ground, and how far it is, 0 to 1, through its stance or its swing."""
