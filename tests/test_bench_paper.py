@@ -506,6 +506,11 @@ class TestPage:
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert all(line.count("|") == rows[k - 1].count("|") for k, line in enumerate(rows) if line.startswith("| ---"))
 
+    def test_amounts_of_data_are_compared_on_the_same_robots(self):
+        """The second robot, which only the fewest rollouts have, is left out."""
+        said = pages.data_growth(Figures([*kept("8", "4", 0.2, 0.6), *kept("128", "4", 0.05)]))
+        assert "from 20.0 % to 5.0 %, 4.0 times less (one seed: not judged)" in said
+
     def test_rows_without_a_cell_are_not_in_the_legend(self):
         (chart,) = plots.failures_plot(Figures(kept(failures.GATED, "0 %", 0.1, 0.2)))
         assert failures.GATED in chart

@@ -201,9 +201,16 @@ def data_section(found: Figures) -> tuple[list[str], list[str]]:
     return table(headings, rows), [data_growth(found), data_drift(found), data_length(found)]
 
 
+def _same_robots(there: Sequence[tuple[str, Spread]]) -> list[tuple[str, Spread]]:
+    """Those that were measured, on the robots that all of them have; as they are where there are none."""
+    known = [(name, spread) for name, spread in there if spread.known]
+    seeds = tuple(sorted(set.intersection(*(set(spread.by_seed) for _, spread in known)))) if known else ()
+    return [(name, spread.among(seeds)) for name, spread in known] if seeds else known
+
+
 def _lengths(found: Figures, figure: str) -> list[tuple[str, Spread]]:
-    there = [(count, found.at(count, "4", figure)) for count, seconds in data.SIZES if seconds == "4"]
-    return [(count, spread) for count, spread in there if spread.known]
+    """The figure of each number of rollouts of 4 s."""
+    return _same_robots([(count, found.at(count, "4", figure)) for count, seconds in data.SIZES if seconds == "4"])
 
 
 def data_growth(found: Figures) -> str:
@@ -239,7 +246,9 @@ def data_drift(found: Figures) -> str:
 
 def data_length(found: Figures) -> str:
     """The same minutes of data in shorter or longer rollouts."""
-    parts = [f"{count} of {seconds} s {share(spread)}" for count, seconds in (("64", "2"), ("32", "4"), ("16", "8")) if (spread := found.at(count, seconds, "error")).n]  # fmt: skip
+    same = (("64", "2"), ("32", "4"), ("16", "8"))
+    there = _same_robots([(f"{count} of {seconds} s", found.at(count, seconds, "error")) for count, seconds in same])
+    parts = [f"{name} {share(spread)}" for name, spread in there]
     return f"The same 2.1 minutes in rollouts of another length: {', '.join(parts)}." if len(parts) > 1 else f"The length of rollouts: {NOT_YET.lower()}"  # fmt: skip
 
 
