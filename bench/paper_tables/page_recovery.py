@@ -65,7 +65,7 @@ def recovery_effort(found: Figures) -> list[str]:
     if not tried.n or not ours_s.n:
         return []
     generations = [
-        (tried.mean - PROBED) / (1 + POPULATION) for cost in recovery.COSTS if (tried := found.over_columns(cost, "evaluations")).n
+        (each.mean - PROBED) / (1 + POPULATION) for cost in recovery.COSTS if (each := found.over_columns(cost, "evaluations")).n
     ]
     settled = [not was_cut(one.figures) for one in found.kept if one.row == recovery.OURS]
     times = PUBLISHED_CANDIDATES * recovery.PUBLISHED_ROLLOUTS * SECONDS / took_s.mean

@@ -27,7 +27,7 @@ def quick(tables: Sequence[Table], settings: Settings, out: Path, *, committed: 
         if there is not None and table.depends().items() - there.items():
             raise SurefootError(
                 f"{path_of(table.name, committed)} was measured with {budget_words({key: there.get(key) for key in table.depends()})}, and what is here now is "
-                f"{budget_words(table.depends())}; measure that table anew with --table {table.name}"
+                f"{budget_words(table.depends())}; remove that file and measure anew with --table {table.name}"
             )
     started, judged, fine = time.perf_counter(), 0, True
     for table in tables:
