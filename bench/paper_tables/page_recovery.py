@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from recover import CASES
@@ -54,7 +55,23 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
         rows.append([name, *cells, plain(found.over_columns(method, "simulated_s"), digits=0), plain(took, digits=1)])
     said = [recovery_order(found, case) for case in ("2.5", "5.0")]
     said += [*recovery_aim(found), recovery_published(found), recovery_best(found), *recovery_worse(found), recovery_channels(found)]
-    return table(headings, rows), [*said, *recovery_effort(found), *recovery_harder()]
+    return [*table(headings, rows), *recovery_pairs(found)], [*said, *recovery_effort(found), *recovery_harder()]
+
+
+def recovery_pairs(found: Figures) -> list[str]:
+    """A second table: who is better, robot by robot, of the pairs that the published order names and of ours with each cost."""
+    wanted = {"wasserstein": (*STATE_COSTS, "match-o"), **dict.fromkeys(STATE_COSTS, ("match-o",))}
+    wanted |= dict.fromkeys((recovery.OURS, recovery.OURS_NARROW), recovery.COSTS)
+    rows = []
+    for case in CASES:
+        for one, others in wanted.items():
+            mine = found.at(one, case, "error")
+            cells = [against(mine, found.at(other, case, "error")) if other in others else "" for other in recovery.COSTS]
+            rows += [[f"{one} at {case} N·m", *(cell or NOTHING for cell in cells)]] * any(cells)
+    if not rows:
+        return []
+    head = "On how many of the robots that both have the row is better than the column; **bold** is beyond chance."
+    return ["", head, "", *table(["", *(f"than {cost}" for cost in recovery.COSTS)], rows)]
 
 
 def recovery_effort(found: Figures) -> list[str]:
@@ -109,14 +126,12 @@ def recovery_order(found: Figures, case: str) -> str:
     most = max(spread.n for spread in errors.values())
     figures = ", ".join(f"{row} {share(spread)}{_counted(spread, most)}" for row, spread in errors.items())
     judged = listed([f"{verdict} for {listed(of)}" for verdict, of in verdicts.items()])
-    pairs = [("wasserstein", row) for row in errors if row != "wasserstein"] + [(row, "match-o") for row in states]
-    steps = "; ".join(text for one, other in pairs if (text := against(one, errors[one], other, errors[other])))
+    ends = order_of(errors["wasserstein"], errors["match-o"])
     cut = [row for row, spread in errors.items() if spread.cut]
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
     return (
-        f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}."
-        + (f" Pair by pair: {steps}." if steps else "")
-        + budget
+        f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}; "
+        f"that of its ends (Wasserstein better than match-o) is {ends}.{budget}"
     )
 
 
@@ -126,19 +141,18 @@ def _counted(spread: Spread, most: int) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def against(name: str, one: Spread, other_name: str, other: Spread) -> str:
-    """One method against another over the robots that both have, in words; empty where they share none."""
+def against(one: Spread, other: Spread) -> str:
+    """On how many of the robots that both have the first is the better one, bold beyond chance; empty where they share none."""
     more = differences(one, other)
-    if not len(more) or not more.mean():
+    if not len(more):
         return ""
-    better = more.mean() > 0
-    count = int((more > 0).sum() if better else (more < 0).sum())
-    return f"{name} {'better' if better else 'worse'} than {other_name} on {count} of {len(more)} ({surety(one, other)})"
+    text = f"{int((more > 0).sum())} of {len(more)}"
+    return f"**{text}**" if apart(one, other) or apart(other, one) else text
 
 
-def order_of(near: Spread, middle: Spread, far: Spread) -> str:
+def order_of(*best_first: Spread) -> str:
     """Whether these are in this order, in words."""
-    pairs = ((near, middle), (middle, far))
+    pairs = list(pairwise(best_first))
     if any(len(differences(*pair)) < 2 for pair in pairs):
         return "not judged (one seed)"
     if any(apart(high, low) for low, high in pairs):
@@ -195,32 +209,29 @@ def recovery_best(found: Figures) -> str:
 
 
 def recovery_worse(found: Figures) -> list[str]:
-    """Both rows of ours that have the same logs as the others against each of them, and against the published figures."""
+    """Where the rows of ours that have the same logs as the others are worse than one of them, or than the published figures."""
     said = []
     for row in (recovery.OURS, recovery.OURS_NARROW):
-        sides: dict[str, list[str]] = {"better beyond chance": [], "better, but not beyond chance,": [], "worse": []}
+        met, worse = False, []
         for case in CASES:
-            ours = found.at(row, case, "error")
-            here: dict[str, list[str]] = {side: [] for side in sides}
+            ours, here = found.at(row, case, "error"), []
             for method in recovery.COSTS:
                 other = found.at(method, case, "error")
                 more = differences(ours, other)
-                if not len(more) or not more.mean():
-                    continue
-                if more.mean() > 0:
-                    here["better beyond chance" if apart(ours, other) else "better, but not beyond chance,"].append(method)
-                else:
+                met |= len(more) > 0
+                if len(more) and more.mean() < 0:
                     one, two = shared(ours, other)
                     where = f"on {int((more < 0).sum())} of {len(more)}, {surety(ours, other)}"
-                    here["worse"].append(f"{method} ({share(one)} against {share(two)}, {where})")
+                    here.append(f"{method} ({share(one)} against {share(two)}, {where})")
             if ours.n and ours.mean > RECOVERED[case]:
                 few = f"{share(ours)}, with {recovery.ROLLOUTS} rollouts instead of {recovery.PUBLISHED_ROLLOUTS}"
-                here["worse"].append(f"the published {100 * RECOVERED[case]:g} % ({few})")
-            for side, of in here.items():
-                sides[side] += [f"at {case} N·m than {listed(of)}"] * bool(of)
-        if any(sides.values()):
-            parts = "; ".join(f"{side} {', '.join(of)}" for side, of in sides.items() if of)
-            said.append(f"{row[0].upper()}{row[1:]}, with the logs that the others have: {parts}.")
+                here.append(f"the published {100 * RECOVERED[case]:g} % ({few})")
+            worse += [f"at {case} N·m than {listed(here)}"] * bool(here)
+        name = f"{row[0].upper()}{row[1:]}, with the logs that the others have,"
+        if worse:
+            said.append(f"{name} is worse {', '.join(worse)}.")
+        elif met:
+            said.append(f"{name} is in the mean of the same robots not worse than any cost, nor than the published figures.")
     names = (recovery.OURS, recovery.OURS_NARROW, *recovery.COSTS)
     left = gaps({f"{method} at {case} N·m": found.at(method, case, "error") for method in names for case in CASES}).removeprefix("; ")
     return [*said, *([f"{left[0].upper()}{left[1:]}."] if said and left else [])] or [f"Where ours is worse: {NOT_YET.lower()}"]
