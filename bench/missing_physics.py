@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from results import RESULTS, commit, write_results
+from weights import Weights
 
 from surefoot.adapt import Static
 from surefoot.fit.cma import CmaSearch, CmaSettings
@@ -38,10 +39,8 @@ from surefoot.report.fit_page import verdict
 from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import joint_types
-from surefoot.sim.network import HIDDEN, Group, Network, ResidualNet
-from surefoot.sim.residual import INPUTS, TorqueCurve
+from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin, load_twin
-from surefoot.sim.worlds import Worlds
 
 POLICY, SECONDS = "walk", 4.0
 SHIFTED = {"armature_kgm2": 0.02, "dry_friction_nm": 0.4, "viscous_friction_nms": 0.2, "delay_s": 0.006, "torque_noise_nm": 0.5}
@@ -169,51 +168,6 @@ def mixed(robot: Robot) -> dict[str, tuple[Twin, str]]:
     found["nominal 0"] = Twin("nominal", robot, {}), "nothing"
     found["nominal 1"] = Twin("nominal", robot, {}), "nothing"
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """All weights of the network as candidates, one network for each type of joint: the published way to search them."""
-
-    robot: Robot
-    settings: dict[str, Any]
-    share: float = 0.5  # of the torque limit
-    torque_speed: bool = False
-
-    @property
-    def sizes(self) -> list[tuple[int, int]]:
-        """Outputs and inputs of the layers."""
-        return [(b, a) for a, b in zip((len(INPUTS), *HIDDEN), (*HIDDEN, 1), strict=True)]
-
-    @property
-    def n(self) -> int:
-        """How many weights."""
-        return len(joint_types(self.robot)) * sum(b * a + b for b, a in self.sizes)
-
-    def apply(self, worlds: Worlds, candidates: np.ndarray, pieces: int) -> None:
-        """One network a candidate."""
-        Static(self.robot, (), self.settings).apply(worlds, np.zeros((1, 0)), worlds.n)
-        nets = [self.net(candidate) for candidate in candidates]
-
-        def torque(error: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-            blocks = [slice(c * pieces, (c + 1) * pieces) for c in range(len(nets))]
-            return np.concatenate([net(error[b], position[b], velocity[b]) for net, b in zip(nets, blocks, strict=True)])
-
-        worlds.residual = torque
-
-    def net(self, candidate: np.ndarray) -> ResidualNet:
-        """Inputs of order one, and an output that is zero where all weights are."""
-
-        joints, at, groups = self.robot.contract.joints, 0, []
-        for places in joint_types(self.robot).values():
-            layers = []
-            for b, a in self.sizes:
-                weight, at = candidate[at : at + a * b].reshape(b, a), at + a * b
-                bias, at = candidate[at : at + b], at + b
-                layers.append((weight * np.array([4.0, 1.0, 0.2]) if a == len(INPUTS) else weight, bias))
-            limit = self.share * min(self.robot.contract.torque_limit_nm[k] for k in places)
-            groups.append(Group(tuple(joints[k] for k in places), tuple(layers), limit))
-        return Network("torque", tuple(groups)).net(self.robot)
 
 
 def versus(seed: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from surefoot.fit.journal import Journal
 from surefoot.fit.ladder import climb
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, MatchesByFalling
+from surefoot.gap import Gap
 from surefoot.gap.schedule import Schedule
 from surefoot.logs import RobotLog, record
 from surefoot.policy.agents import Agent, make_agent
@@ -167,10 +168,9 @@ def effort(result: FitResult) -> dict[str, Any]:
 
 def closed(result: FitResult) -> dict[str, float]:
     """The gap that is left, on held-out episodes where there are some, and the floor."""
-    gap = (result.held_after or result.after).gap
-    return {
-        "gap": gap.total,
-        "floor": gap.total_floor,
-        "robot_floor": gap.robot_floor,
-        "gap_before": (result.held_before or result.before).gap.total,
-    }
+    return left((result.held_before or result.before).gap, (result.held_after or result.after).gap)
+
+
+def left(before: Gap, after: Gap) -> dict[str, float]:
+    """Of the gaps of the same episodes before and after a fit, what a table shows."""
+    return {"gap": after.total, "floor": after.total_floor, "robot_floor": after.robot_floor, "gap_before": before.total}

@@ -76,8 +76,7 @@ def families_plot(found: Figures) -> list[str]:
 
 def horizon_plot(found: Figures) -> list[str]:
     """Drift of the policies, by cost."""
-    rows = (policies.ORIGINAL, *policies.NETWORK_COSTS, policies.OURS)
-    return [_drifts(found, rows, policies.SPRING, "A network, found by different costs")]
+    return [_drifts(found, policies.HORIZON_ROWS, policies.SPRING, "A network, found by different costs")]
 
 
 def data_plot(found: Figures) -> list[str]:
