@@ -400,6 +400,16 @@ class TestOtherSentences:
         assert says in mine
         assert all("it is not measured yet" in part for part in said.values())
 
+    def test_what_differs_from_the_original_beyond_chance_is_bold(self):
+        cells = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 0.5, 10.0), *self.walks("residual", 0.5, 12.0)]
+        cells[-1] = dataclasses.replace(cells[-1], figures={**cells[-1].figures, "drift_m": 1.8})
+        original, static, residual = pages.policy_rows(Figures(cells), (policies.ORIGINAL, "static", "residual"), policies.SPRING)
+        assert "**0.51 ± 0.01**" in static
+        assert "10.0 ± 0.0" in static
+        assert "1.15 ± 0.92" in residual
+        assert "**12.0 ± 0.0**" in residual
+        assert not any("**" in text for text in original)
+
     def test_how_long_weights_were_searched(self):
         searched = kept(
             "match-s-1, weights", policies.SPRING, 2.0, 2.1, figure="drift_m", generations=60, falls=0, falls_straight=0, **{"return": 1.0}
@@ -412,7 +422,7 @@ class TestOtherSentences:
         write_kept("families", [*self.walks(policies.ORIGINAL, 2.0, 10.0), *fallen], tmp_path)
         lines, said = pages.families_section(Figures(read_kept("families", tmp_path)[0]))
         row = next(line for line in lines[::-1] if line.startswith("| static"))
-        assert "| fell | 80.0 ± 0.0 |" in row
+        assert "| fell | **80.0 ± 0.0** |" in row
         assert "drift 2.01 m -> fell" in " ".join(said)
         assert "worse than the original: static in drift and return; not measured: action-delta and residual" in " ".join(said)
 

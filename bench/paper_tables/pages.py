@@ -17,11 +17,15 @@ WALKED = (
 
 
 def policy_rows(found: Figures, rows: Sequence[str], column: str) -> list[list[str]]:
-    """Gap and policy of each row; what was refused is said once."""
+    """Gap and policy of each row; what was refused is said once, and what differs from the original policy beyond chance is bold."""
     made = []
     for row in rows:
         gap, floor = (found.at(row, column, name) for name in ("gap", "floor"))
-        walked = [shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits) for name, _, digits in WALKED]
+        walked = []
+        for name, _, digits in WALKED:
+            text = shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits)
+            old, new = both(found, row, column, name)
+            walked.append(f"**{text}**" if apart(old, new) or apart(new, old) else text)
         made.append([row, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4), *walked])
     return made
 
@@ -100,7 +104,7 @@ def change(found: Figures, row: str, column: str) -> Change | None:
         sum(one.mean for one in side)
         for side in zip(*(both(found, row, column, name) for name in ("falls_straight", "falls")), strict=True)
     )
-    words = f"drift {drift(old)} -> {drift(new)} ({chance(old, new)}), return {plain(paid, digits=1)} -> {plain(pays, digits=1)} ({surety(paid, pays)})"
+    words = f"drift {drift(old)} -> {drift(new)}, return {plain(paid, digits=1)} -> {plain(pays, digits=1)}"
     words += f", falls {fell:.1f} -> {falls:.1f} of 180" if falls > fell or fell else ""
     worse = {"drift": drifts_more(new, old), "return": pays.mean < paid.mean, "falls": falls > fell}
     for name, figure in (("drift across the way", "lateral_m"), ("turning", "turn_error_rad_s")):
@@ -171,9 +175,9 @@ def horizon_claim(found: Figures) -> str:
                 if changed.worse
                 else "is not worse than the original in drift, return, falls or turning"
             )
-            generations = found.at(row, policies.SPRING, "generations")
+            sure, generations = chance(*both(found, row, policies.SPRING, "drift_m")), found.at(row, policies.SPRING, "generations")
             took = f" in {generations.mean:.0f} generations of the published {PUBLISHED_GENERATIONS:,}" if generations.n else ""
-            parts.append(f"with {how}{took} the policy {seen} ({changed.words})")
+            parts.append(f"with {how}{took} the policy {seen} ({changed.words}; drift {sure})")
         elif found.at(row, policies.SPRING, "gap").refused:
             parts.append(f"with {how} it gave no simulator that may be trained in, and was refused as one that matches by falling")
         else:

@@ -32,7 +32,7 @@ python bench/paper.py --minutes 50          # all tables, breadth first, for abo
 ```
 
 ± is the standard deviation over seeds, and a seed is another virtual robot with another log. "Beyond chance" is Student's t over the
-differences of each seed, at 95 %: with two seeds hardly anything is. Published figures are as we read them, some second-hand. All
+differences of each seed, at 95 %: with two seeds hardly anything is. In tables of policies what differs from the original policy beyond chance is **bold**. Published figures are as we read them, some second-hand. All
 methods of a table see the same robots and logs and may simulate equally long, unless said otherwise; a search that settles earlier
 ends earlier, and {CUT} marks cells in which the search of a seed was cut by its budget before it settled. Ours is a Gauss-Newton search on the
 quantiles of each channel. CMA-ES has the published rule of its population, 4 + 3 log(n), no cost on falls and no gate against them; its
