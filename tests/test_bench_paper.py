@@ -300,10 +300,17 @@ class TestRecoverySentences:
     def test_answers_that_are_no_minimum_of_their_cost(self):
         costs = {"cost_of_counted": 0.2, "cost_of_truth": 0.25}
         cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, **costs), *kept("match-o", "2.5", 0.9, cost=0.1, **costs)]
+        cells += [*kept("match-s", "2.5", 0.9, cost=0.1, **costs), *kept("match-s", "5.0", 0.9, cost=0.5, **costs)]
         unknown = [*kept("mmd", "5.0", 0.1, cost_of_truth=0.2), *kept("mmd", "0.0", 0.1, cost=None, **costs)]
-        (said,) = page_recovery.recovery_aim(Figures([*cells, *unknown]))
-        assert "match-o in 0 of 1 (the answer costs 0.50 to 0.50 times as much)" in said
-        assert "mmd in 2 of 2 (the answer costs 1.50 to 1.50 times as much)" in said
+        found = Figures([*cells, *unknown])
+        (said,) = page_recovery.recovery_aim(found)
+        assert "for the 5 of 7 cells that keep both costs: mmd above 1, so the search had not found" in said
+        assert "match-o below 1, so that minimum lies elsewhere" in said
+        assert "match-s some of both." in said
+        lines = [line.strip("| ").split(" | ") for line in page_recovery.recovery_section(found)[0]]
+        last = {line[0].removeprefix("CMA-ES, "): line[-1] for line in lines if line[0].startswith("CMA-ES")}
+        known = {"mmd": "1.50", "match-o": "0.50", "match-s": "0.50 to 2.50"}
+        assert last == dict.fromkeys(recovery.COSTS, "–") | known
         assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
 
     def test_one_seed_is_not_judged(self):

@@ -37,12 +37,16 @@ def best_of(found: Figures, rows: Sequence[str], column: str, figure: str) -> tu
 
 def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
     """Parameters recovered."""
-    headings = ["method"] + [text for case in CASES for text in (NOISES[case], "published")] + ["simulated s", "core-min a cell"]
+    headings = (
+        ["method"]
+        + [text for case in CASES for text in (NOISES[case], "published")]
+        + ["simulated s", "core-min a cell", "cost of the answer, in that of the hidden numbers"]
+    )
     rows = []
     first = [
         text for case in CASES for text in (percent(replace(found.at(recovery.OURS, case, "error_before"), cut=0), found.seeds), NOTHING)
     ]
-    rows.append(["not fitted", *first, NOTHING, NOTHING])
+    rows.append(["not fitted", *first, NOTHING, NOTHING, NOTHING])
     for method in recovery.METHODS:
         cells = [
             text
@@ -52,7 +56,15 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
         minutes = [one.core_minutes for one in found.kept if one.row == method]
         took = Spread(tuple(minutes))
         name = f"CMA-ES, {method}" if method in recovery.COSTS else f"{method} (quantile)"
-        rows.append([name, *cells, plain(found.over_columns(method, "simulated_s"), digits=0), plain(took, digits=1)])
+        rows.append(
+            [
+                name,
+                *cells,
+                plain(found.over_columns(method, "simulated_s"), digits=0),
+                plain(took, digits=1),
+                _range(costs_over_truth(found, method), 2),
+            ]
+        )
     said = [recovery_order(found, case) for case in ("2.5", "5.0")]
     said += [*recovery_aim(found), recovery_published(found), recovery_best(found), *recovery_worse(found), recovery_channels(found)]
     return [*table(headings, rows), *recovery_pairs(found)], [*said, *recovery_effort(found), *recovery_harder()]
@@ -93,9 +105,11 @@ def recovery_effort(found: Figures) -> list[str]:
     ]
 
 
-def _range(values: Sequence[float]) -> str:
-    """From the least to the most, in whole numbers."""
-    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+def _range(values: Sequence[float], digits: int = 0) -> str:
+    """From the least to the most."""
+    if not values:
+        return NOTHING
+    low, high = (f"{end:.{digits}f}" for end in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
@@ -160,20 +174,26 @@ def order_of(*best_first: Spread) -> str:
     return "confirmed" if all(apart(low, high) for low, high in pairs) else "neither confirmed nor refuted"
 
 
+def costs_over_truth(found: Figures, row: str) -> list[float]:
+    """What answers cost, in what the hidden numbers cost under the same noise, for the cells that keep both."""
+    kept = [one.figures for one in found.kept if one.row == row and all(is_number(one.figures.get(key)) for key in COSTS_KEPT)]
+    return [one["cost"] / min(one["cost_of_truth"], one["cost_of_counted"]) for one in kept]
+
+
 def recovery_aim(found: Figures) -> list[str]:
     """Whether the answers are minima of their costs: what they cost beside what the hidden numbers cost."""
-    parts = []
-    for row in recovery.COSTS:
-        kept = [one.figures for one in found.kept if one.row == row and all(is_number(one.figures.get(key)) for key in COSTS_KEPT)]
-        times = [one["cost"] / min(one["cost_of_truth"], one["cost_of_counted"]) for one in kept]
-        if times:
-            above = sum(one > 1 for one in times)
-            parts.append(f"{row} in {above} of {len(times)} (the answer costs {min(times):.2f} to {max(times):.2f} times as much)")
-    if not parts:
+    times = {row: costs_over_truth(found, row) for row in recovery.COSTS}
+    if not any(times.values()):
         return []
+    cells = sum(one.row in times for one in found.kept)
+    sides = {
+        "above 1, so the search had not found the minimum of its cost": [row for row, each in times.items() if each and min(each) > 1],
+        "below 1, so that minimum lies elsewhere than at the hidden numbers on these logs, and more data may help, not a longer search": [row for row, each in times.items() if each and max(each) <= 1],
+        "some of both": [row for row, each in times.items() if each and min(each) <= 1 < max(each)],
+    }  # fmt: skip
+    said = "; ".join(f"{listed(rows)} {side}" for side, rows in sides.items() if rows)
     return [
-        f"Is an answer the minimum of its cost? The hidden numbers cost less than the answer, in the cells that keep both, for {'; '.join(parts)}. There the search had not found "
-        "the minimum; where the answer costs less, the minimum on this log lies elsewhere than at the hidden numbers, and more data may help, not a longer search."
+        f"Is an answer the minimum of its cost? The last column says so, for the {sum(map(len, times.values()))} of {cells} cells that keep both costs: {said}."
     ]
 
 
