@@ -278,13 +278,15 @@ class TestRecoverySentences:
     def test_pair_by_pair(self):
         def rows(found: Figures) -> dict[str, list[str]]:
             lines = [
-                line.strip("| ").split(" | ") for line in page_recovery.recovery_pairs(found) if line.startswith("| ") and " at " in line
+                [cell.strip() for cell in line.split("|")[1:-1]]
+                for line in page_recovery.recovery_pairs(found)
+                if line.startswith("| ") and " at " in line
             ]
             return {line[0]: dict(zip(recovery.COSTS, line[1:], strict=True)) for line in lines}
 
         said = rows(self.figures(0.4, 0.3, 0.8))
         assert said["wasserstein at 5.0 N·m"] == {
-            "wasserstein": "–", "match-s-20": "**0 of 3**", "match-s-1": "**3 of 3**", "match-s": "**3 of 3**", "match-o": "**3 of 3**", "mmd": "–"
+            "wasserstein": "", "match-s-20": "**0 of 3**", "match-s-1": "**3 of 3**", "match-s": "**3 of 3**", "match-o": "**3 of 3**", "mmd": ""
         }  # fmt: skip
         assert said["match-s-20 at 5.0 N·m"]["match-o"] == "**3 of 3**"
         assert said["match-s at 5.0 N·m"]["match-o"] == "**0 of 3**"
@@ -304,9 +306,7 @@ class TestRecoverySentences:
         unknown = [*kept("mmd", "5.0", 0.1, cost_of_truth=0.2), *kept("mmd", "0.0", 0.1, cost=None, **costs)]
         found = Figures([*cells, *unknown])
         (said,) = page_recovery.recovery_aim(found)
-        assert "for the 5 of 7 cells that keep both costs: mmd above 1, so the search had not found" in said
-        assert "match-o below 1, so that minimum lies elsewhere" in said
-        assert "match-s some of both." in said
+        assert "(match-s 1 of 2, match-o 0 of 1, mmd 2 of 2, of the cells that keep it)" in said
         lines = [line.strip("| ").split(" | ") for line in page_recovery.recovery_section(found)[0]]
         last = {line[0].removeprefix("CMA-ES, "): line[-1] for line in lines if line[0].startswith("CMA-ES")}
         known = {"mmd": "1.50", "match-o": "0.50", "match-s": "0.50 to 2.50"}
@@ -318,7 +318,9 @@ class TestRecoverySentences:
         said = page_recovery.recovery_order(one, "5.0")
         assert "is not judged (one seed) for" in said
         assert "refuted" not in said
-        assert "**" not in "".join(page_recovery.recovery_pairs(one)[4:])
+        pairs = page_recovery.recovery_pairs(one)[4:]
+        assert len(pairs) > 5
+        assert "**" not in "".join(pairs)
 
     def test_an_order_of_searches_that_were_cut_says_so(self):
         cut = [
@@ -364,7 +366,7 @@ class TestRecoverySentences:
 
     def test_where_ours_is_worse(self):
         ours, narrow = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8))
-        assert ours.endswith("is in the mean of the same robots not worse than any cost, nor than the published figures.")
+        assert ours.endswith("is not worse in the mean than any of them where both have an answer, nor than the published figures.")
         assert "worse at 0.0 N·m than wasserstein (201.0 % against 11.0 %, on 3 of 3, beyond chance)" in narrow
         said, _ = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
         assert "at 2.5 N·m than wasserstein (21.0 % against 11.0 %, on 3 of 3, beyond chance)" in said
@@ -388,24 +390,24 @@ class TestOtherSentences:
             drift,
             drift + 0.02,
             figure="drift_m",
-            **{"return": paid, "gap": 0.05, "robot_floor": 0.02, "falls": falls, "falls_straight": 0},
+            **{"return": paid, "gap": 0.05, "robot_floor": 0.02, "gap_before": 0.3, "falls": falls, "falls_straight": 0},
         )
 
     @pytest.mark.parametrize("row", list(pages.CLAIMED))
     @pytest.mark.parametrize(
         ("drift", "paid", "says"),
         [
-            (3.0, 5.0, "is worse than the original in drift and return ("),
-            (1.0, 15.0, "is not worse than"),
-            (3.0, 15.0, "original in drift ("),
+            (3.0, 5.0, "is worse than the original in drift (beyond chance) and return (beyond chance) ("),
+            (1.0, 15.0, "is not worse than the original in anything measured (drift 2.01 m -> 1.01 m,"),
+            (3.0, 15.0, "is worse than the original in drift (beyond chance) ("),
         ],
     )
     def test_the_claim_about_the_horizon(self, row, drift, paid, says):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks(row, drift, paid)])
-        said = {how: part for how in pages.CLAIMED.values() for part in pages.horizon_claim(found).split("; ") if how in part}
-        mine = said.pop(pages.CLAIMED[row])
-        assert says in mine
-        assert all("it is not measured yet" in part for part in said.values())
+        (said,) = pages.horizon_claim(found)
+        assert f"with {pages.CLAIMED[row]}, the gap 0.300 -> 0.050 and the policy {says}" in said
+        (other,) = set(pages.CLAIMED.values()) - {pages.CLAIMED[row]}
+        assert f"with {other}: not measured yet" in said
 
     def test_what_differs_from_the_original_beyond_chance_is_bold(self):
         cells = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 0.5, 10.0), *self.walks("residual", 0.5, 12.0)]
@@ -422,27 +424,25 @@ class TestOtherSentences:
             "match-s-1, weights", policies.SPRING, 2.0, 2.1, figure="drift_m", generations=60, falls=0, falls_straight=0, **{"return": 1.0}
         )
         said = pages.horizon_claim(Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *searched]))
-        assert "in 60 generations of the published 10,000 the policy" in said
+        assert "60 generations instead of 10,000" in said[1]
 
     def test_a_policy_that_falls_is_worse_and_not_unmeasured(self, tmp_path):
         fallen = [Kept("static", policies.SPRING, seed, {"drift_m": float("nan"), "falls_straight": 80, "return": 1.0}) for seed in (0, 1)]
         write_kept("families", [*self.walks(policies.ORIGINAL, 2.0, 10.0), *fallen], tmp_path)
         lines, said = pages.families_section(Figures(read_kept("families", tmp_path)[0]))
         row = next(line for line in lines[::-1] if line.startswith("| static"))
-        assert "| fell | **80.0 ± 0.0** |" in row
+        assert "| fell | 80.0 ± 0.0 |" in row
         assert "drift 2.01 m -> fell" in " ".join(said)
-        assert "worse than the original: static in drift and return; not measured: action-delta and residual" in " ".join(said)
+        assert (
+            "worse than the original: static in drift (fell) and return (beyond chance); not measured: action-delta and residual"
+            in " ".join(said)
+        )
 
     def test_a_policy_whose_survivors_drift_less_but_that_falls_is_worse(self):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 0.5, 12.0, falls=79)])
         said = " ".join(pages.families_section(found)[1])
         assert "falls 0.0 -> 79.0 of 180" in said
         assert "worse than the original: static in falls" in said
-
-    def test_a_refused_network_is_no_worse_policy(self):
-        refused = Kept("match-s-1", policies.SPRING, 0, {"refused": "falls"})
-        said = pages.horizon_section(Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), refused]))[1][0]
-        assert "and was refused as one that matches by falling" in said
 
     def test_a_family_that_makes_the_policy_worse_is_named(self):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 2.5, 12.0), *self.walks("residual", 0.5, 14.0)])
@@ -580,7 +580,7 @@ class TestPage:
         found = kept(policies.ORIGINAL, policies.SPRING, 1.7, figure="drift_x_m") + kept("static", policies.SPRING, 0.6, figure="drift_x_m")
         said = pages.spring_published(Figures(found))
         assert "-2.0 m to -0.18 m" in said
-        assert said.endswith("Here it goes at +x from 1.70 m to 0.60 m (static).")
+        assert said.endswith("Here it goes at +x 1.70 m -> 0.60 m (static).")
 
     def test_a_refusal_is_shown_as_one(self):
         found = Figures([*kept("static", policies.SPRING, 0.5, figure="gap"), Kept("static", policies.SPRING, 1, {"refused": "falls"})])
@@ -749,6 +749,7 @@ class TestWeights:
         candidates = rng.uniform(-1, 1, (3, family.n))
         worlds = Worlds(go2, 6, threads=1)
         family.apply(worlds, candidates, 2)
+        assert family.n == 3 * (8 * (3 + 1) + 4 * (8 + 1) + 1 * (4 + 1))  # types of joints, and layers with their biases
         error, position, velocity = rng.standard_normal((3, 6, 12))
         each = [family.network(one).net(go2) for one in candidates]
         expected = [net(*(values[2 * k : 2 * k + 2] for values in (error, position, velocity))) for k, net in enumerate(each)]
@@ -761,7 +762,6 @@ class TestWeights:
     def test_a_search_that_was_stopped_does_not_simulate_again(self, go2, tmp_path, cost, monkeypatch):
         log = fits.walked(fits.shifted(go2, 0, spring=True), 6, 0, 1.4)
         adaptation, found = policies.weights(log, go2, cost, 400.0, 0, tmp_path)
-        assert found["weights"] == 3 * (8 * (3 + 1) + 4 * (8 + 1) + 1 * (4 + 1))  # types of joints, and layers with their biases
         assert found["generations"] == len(list((tmp_path / "journal" / "weights").glob("*.npz")))
         assert found["simulated_s"] >= 400
         assert "before it settled" in found["stopped"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from weights import Weights, search_weights
+from weights import OF_ORDER_ONE, Weights, search_weights
 
 from paper_tables.cells import Cell, Settings, Table
 from paper_tables.fits import agents, budgeted, climbed, closed, effort, left, original, published, shifted, walked
@@ -84,7 +84,14 @@ def weights(log: RobotLog, robot: Robot, cost: str, simulated_s: float, seed: in
     fitted, held = split(schedule_of(log, robot), HELD_OUT, seed)
     assert held is not None
     family, make = Weights(robot, {}), agents(robot)
-    journal = Journal(folder / "journal" / "weights", {"log": log.metadata, "cost": cost, "simulated_s": simulated_s, "seed": seed})
+    identity: dict[str, object] = {
+        "log": log.metadata,
+        "cost": cost,
+        "simulated_s": simulated_s,
+        "seed": seed,
+        "scales": [family.share, *OF_ORDER_ONE],
+    }
+    journal = Journal(folder / "journal" / "weights", identity)
     answer = search_weights(family, log, fitted, make, cost, simulated_s, seed, journal)
     adaptation = Adaptation(robot.name, robot.hash, WORDS["torque"], (), {}, family.network(answer.weights))
     before, after = (
@@ -93,7 +100,7 @@ def weights(log: RobotLog, robot: Robot, cost: str, simulated_s: float, seed: in
     )
     return adaptation, {
         **left(before, after), "simulated_s": answer.simulated_s, "evaluations": answer.evaluations, "stopped": answer.stopped,
-        "generations": answer.generations, "weights": family.n, "fallen": after.fallen,
+        "generations": answer.generations,
     }  # fmt: skip
 
 

@@ -32,7 +32,8 @@ python bench/paper.py --minutes 50          # all tables, breadth first, for abo
 ```
 
 ± is the standard deviation over seeds, and a seed is another virtual robot with another log. "Beyond chance" is Student's t over the
-differences of each seed, at 95 %: with two seeds hardly anything is. In tables of policies what differs from the original policy beyond chance is **bold**. Published figures are as we read them, some second-hand. All
+differences of each seed, at 95 %: with two seeds little is. In tables 2 and 3 what is better or worse than the original policy beyond chance, over the robots
+that both have, is **bold**. Published figures are as we read them, some second-hand. All
 methods of a table see the same robots and logs and may simulate equally long, unless said otherwise; a search that settles earlier
 ends earlier, and {CUT} marks cells in which the search of a seed was cut by its budget before it settled. Ours is a Gauss-Newton search on the
 quantiles of each channel. CMA-ES has the published rule of its population, 4 + 3 log(n), no cost on falls and no gate against them; its
@@ -68,7 +69,7 @@ ABOUT = {
         "Horizon",
         f"The robot with the spring again, {policies.ROLLOUTS['horizon']} rollouts. A network of torques alone, the rest of the simulator nominal, by CMA-ES under different costs: it has to stand for the friction, inertia and delay that differ too. "
         "CMA-ES searches the weights of the network, one for each type of joint, between -1 and 1 as in the paper, or the curves over error, position and velocity that the network is then taught, which are far fewer numbers. "
-        "Beside it our own way, which has all of these free. All policies are fine-tuned equally long. " + CHOICE,
+        "Beside it our own way, which has friction, inertia and delay free too. All policies are fine-tuned equally long. " + CHOICE,
     ),
     "data": ("Data", "Our fit and the policy that comes of it, at 2.5 N·m of torque noise (robots drawn as for parameter recovery), over the amount of data and the length of rollouts. The budget of a search grows with the data, from that of 8 rollouts of 4 s. " + CHOICE),
     "biped": (
