@@ -152,7 +152,7 @@ def policy_changes(found: Figures, rows: Mapping[str, str], column: str) -> str:
 
 def horizon_section(found: Figures) -> tuple[list[str], list[str]]:
     """What costs do to a network."""
-    names = {policies.ORIGINAL: policies.ORIGINAL}
+    names = {policies.ORIGINAL: policies.ORIGINAL, policies.NO_FIT: "no fit, fine-tuned in the nominal simulator"}
     names |= {row: f"CMA-ES, {cost}, weights of a network" for row, cost in policies.WEIGHT_COSTS.items()}
     names |= {cost: f"CMA-ES, {cost}, curves taught to a network" for cost in policies.NETWORK_COSTS}
     names |= {policies.OURS: "ours (quantile, families in turn)"}

@@ -25,7 +25,8 @@ FAMILIES = {"static": (STATIC,), "action-delta": (ACTION, Family("action", curve
 NETWORK_COSTS = ("match-s-1", "match-s-20", "match-s", "wasserstein")
 WEIGHT_COSTS = {f"{cost}, weights": cost for cost in ("match-s-1", "wasserstein")}  # a row and its cost
 OURS = "ours"
-HORIZON_ROWS = (ORIGINAL, *WEIGHT_COSTS, *NETWORK_COSTS, OURS)
+NO_FIT = "no fit"
+HORIZON_ROWS = (ORIGINAL, NO_FIT, *WEIGHT_COSTS, *NETWORK_COSTS, OURS)
 ROLLOUTS = {"families": 32, "horizon": 10}  # a fifth is held out; CMA-ES gets more generations out of fewer rollouts
 HELD_OUT = 0.2
 
@@ -65,6 +66,9 @@ def horizon(cell: Cell, settings: Settings) -> dict[str, Any]:
     if log is None:
         return on_twin(original(twin.robot), twin)
     folder = settings.folder("horizon", cell)
+    if cell.row == NO_FIT:  # what training alone does, which a network must beat to be worth anything
+        nominal = Adaptation(twin.robot.name, twin.robot.hash, "static", (), {})
+        return _with_policy(cell, settings, "horizon", twin, nominal, {})
     if cell.row in WEIGHT_COSTS:
         adaptation, found = weights(log, twin.robot, WEIGHT_COSTS[cell.row], settings.simulated_s, cell.seed, folder)
         return _with_policy(cell, settings, "horizon", twin, adaptation, found)

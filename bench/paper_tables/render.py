@@ -69,7 +69,7 @@ ABOUT = {
         "Horizon",
         f"The robot with the spring again, {policies.ROLLOUTS['horizon']} rollouts. A network of torques alone, the rest of the simulator nominal, by CMA-ES under different costs: it has to stand for the friction, inertia and delay that differ too. "
         "CMA-ES searches the weights of the network, one for each type of joint, between -1 and 1 as in the paper, or the curves over error, position and velocity that the network is then taught, which are far fewer numbers. "
-        "Beside it our own way, which has friction, inertia and delay free too. All policies are fine-tuned equally long. " + CHOICE,
+        "Beside it our own way, which has friction, inertia and delay free too, and what training does without any fit. All policies are fine-tuned equally long. " + CHOICE,
     ),
     "data": ("Data", "Our fit and the policy that comes of it, at 2.5 N·m of torque noise (robots drawn as for parameter recovery), over the amount of data and the length of rollouts. The budget of a search grows with the data, from that of 8 rollouts of 4 s. " + CHOICE),
     "biped": (
