@@ -303,13 +303,16 @@ class TestRecoverySentences:
         costs = {"cost_of_counted": 0.2, "cost_of_truth": 0.25}
         cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, **costs), *kept("match-o", "2.5", 0.9, cost=0.1, **costs)]
         cells += [*kept("match-s", "2.5", 0.9, cost=0.1, **costs), *kept("match-s", "5.0", 0.9, cost=0.5, **costs)]
+        cells += kept(
+            "match-s-1", "0.0", 0.9, cost=0.1, cost_of_counted=1e-15, cost_of_truth=0.0
+        )  # without noise a log is repeated exactly
         unknown = [*kept("mmd", "5.0", 0.1, cost_of_truth=0.2), *kept("mmd", "0.0", 0.1, cost=None, **costs)]
         found = Figures([*cells, *unknown])
         (said,) = page_recovery.recovery_aim(found)
-        assert "(match-s 1 of 2, match-o 0 of 1, mmd 2 of 2, of the cells that keep it)" in said
+        assert "(match-s-1 1 of 1, match-s 1 of 2, match-o 0 of 1, mmd 2 of 2, of the cells that keep it)" in said
         lines = [line.strip("| ").split(" | ") for line in page_recovery.recovery_section(found)[0]]
         last = {line[0].removeprefix("CMA-ES, "): line[-1] for line in lines if line[0].startswith("CMA-ES")}
-        known = {"mmd": "1.50", "match-o": "0.50", "match-s": "0.50 to 2.50"}
+        known = {"mmd": "1.50", "match-o": "0.50", "match-s": "0.50 to 2.50", "match-s-1": "more than 1000"}
         assert last == dict.fromkeys(recovery.COSTS, "–") | known
         assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
 
@@ -405,7 +408,7 @@ class TestOtherSentences:
     def test_the_claim_about_the_horizon(self, row, drift, paid, says):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks(row, drift, paid)])
         (said,) = pages.horizon_claim(found)
-        assert f"with {pages.CLAIMED[row]}, the gap 0.300 -> 0.050 and the policy {says}" in said
+        assert f"with {pages.CLAIMED[row]}, the gap goes 0.300 -> 0.050 and the policy {says}" in said
         (other,) = set(pages.CLAIMED.values()) - {pages.CLAIMED[row]}
         assert f"with {other}: not measured yet" in said
 

@@ -20,6 +20,7 @@ PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match
     ("match-s", "5.0"): "37.8 % (horizon not known)", ("match-o", "2.5"): "40.7 %", ("match-o", "5.0"): "86.3 %",
 }  # fmt: skip
 PUBLISHED_GENERATIONS, POPULATION = 200, 13  # of 24 numbers: 4 + 3 log(24)
+BOUNDLESS = 1000.0  # times the cost of the truth: without noise that costs nothing to some, and their answers have no multiple of it
 PROBED = 26  # candidates before the first generation: each knob turned by itself, and none
 COSTS_KEPT = ("cost", "cost_of_truth", "cost_of_counted")
 PUBLISHED_CANDIDATES = PUBLISHED_GENERATIONS * POPULATION
@@ -110,7 +111,7 @@ def _range(values: Sequence[float], digits: int = 0) -> str:
     """From the least to the most."""
     if not values:
         return NOTHING
-    low, high = (f"{end:.{digits}f}" for end in (min(values), max(values)))
+    low, high = (f"{end:.{digits}f}" if end < BOUNDLESS else f"more than {BOUNDLESS:g}" for end in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
@@ -181,7 +182,7 @@ def costs_over_truth(found: Figures, row: str) -> list[float]:
     These are taken with the noise of the truth or that of the answer, whichever costs less: costs in time prefer no noise.
     """
     kept = [one.figures for one in found.kept if one.row == row and all(is_number(one.figures.get(key)) for key in COSTS_KEPT)]
-    return [one["cost"] / min(one["cost_of_truth"], one["cost_of_counted"]) for one in kept]
+    return [min(one["cost"] / max(min(one["cost_of_truth"], one["cost_of_counted"]), 1e-12), BOUNDLESS) for one in kept]
 
 
 def recovery_aim(found: Figures) -> list[str]:

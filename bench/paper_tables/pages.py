@@ -180,7 +180,7 @@ def horizon_claim(found: Figures) -> list[str]:
         worse = (
             f"worse than the original in {listed(changed.worse)}" if changed.worse else "not worse than the original in anything measured"
         )
-        gap = f"the gap {plain(before, digits=3)} -> {plain(after, digits=3)}"
+        gap = f"the gap goes {plain(before, digits=3)} -> {plain(after, digits=3)}"
         parts.append(f"with {how}, {gap} and the policy is {worse} ({changed.words})")
     said = [f"The paper claims that match-s-1 with a network makes the policy worse than the original. Here, {'; '.join(parts)}."]
     generations = found.at("match-s-1, weights", policies.SPRING, "generations")
