@@ -158,10 +158,7 @@ def horizon_section(found: Figures) -> tuple[list[str], list[str]]:
     names |= {policies.OURS: "ours (quantile, families in turn)"}
     rows = policy_rows(found, tuple(names), policies.SPRING)
     lines = table([policies.SPRING, "held-out gap", "floor", *(name for _, name, _ in WALKED)], [[names[row[0]], *row[1:]] for row in rows])
-    short = {row: f"weights by {cost}" for row, cost in policies.WEIGHT_COSTS.items()} | {
-        cost: f"curves by {cost}" for cost in policies.NETWORK_COSTS
-    }
-    rest = {row: short.get(row, row) for row in names if row not in (policies.ORIGINAL, *CLAIMED)}
+    rest = {row: name for row, name in policies.HORIZON_ROWS.items() if row not in (policies.ORIGINAL, *CLAIMED)}
     return lines, [*horizon_claim(found), policy_changes(found, rest, policies.SPRING)]
 
 

@@ -1,7 +1,7 @@
 """The figures of docs/results.md: the charts of the reports, as files of their own."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from recover import CASES
 from recover import PUBLISHED as RECOVERED
@@ -62,15 +62,16 @@ def recovery_plot(found: Figures) -> list[str]:
     return charts
 
 
-def _drifts(found: Figures, rows: tuple[str, ...], column: str, title: str) -> str:
+def _drifts(found: Figures, rows: Mapping[str, str], column: str, title: str) -> str:
+    """`rows` are given the names to call them by."""
     looks = {policies.ORIGINAL: ROBOT, policies.OURS: ADAPTED}
-    made = [bar(row, found.at(row, column, "drift_m"), looks.get(row, SIMULATOR)) for row in rows]
+    made = [bar(name, found.at(row, column, "drift_m"), looks.get(row, SIMULATOR)) for row, name in rows.items()]
     return bars([one for one in made if one.value == one.value], "drift after 4 s, sum of four directions, m", title=title)
 
 
 def families_plot(found: Figures) -> list[str]:
     """Drift of the policies, by family."""
-    rows = (policies.ORIGINAL, *policies.FAMILIES)
+    rows = {row: row for row in (policies.ORIGINAL, *policies.FAMILIES)}
     return [_drifts(found, rows, column, f"Fine-tuned for the {column}") for column in (policies.SHIFT, policies.SPRING)]
 
 

@@ -26,7 +26,10 @@ NETWORK_COSTS = ("match-s-1", "match-s-20", "match-s", "wasserstein")
 WEIGHT_COSTS = {f"{cost}, weights": cost for cost in ("match-s-1", "wasserstein")}  # a row and its cost
 OURS = "ours"
 NO_FIT = "no fit"
-HORIZON_ROWS = (ORIGINAL, NO_FIT, *WEIGHT_COSTS, *NETWORK_COSTS, OURS)
+HORIZON_ROWS = {  # and what they are called in a sentence or a plot
+    ORIGINAL: ORIGINAL, NO_FIT: NO_FIT, **{row: f"weights by {cost}" for row, cost in WEIGHT_COSTS.items()},
+    **{cost: f"curves by {cost}" for cost in NETWORK_COSTS}, OURS: OURS,
+}  # fmt: skip
 ROLLOUTS = {"families": 32, "horizon": 10}  # a fifth is held out; CMA-ES gets more generations out of fewer rollouts
 HELD_OUT = 0.2
 
