@@ -465,6 +465,7 @@ class TestOtherSentences:
         said = " ".join(pages.data_section(Figures(found))[1])
         assert "4.0 times less (beyond chance); independent rollouts would give 4.0 times less" in said
         assert "32 rollouts are the fewest" in said
+        assert "2.05 m before, and 0.62 m at best" in said  # of the two robots that all have
         assert "64 of 2 s 9.0 %, 32 of 4 s 10.0 %" in said
 
     @pytest.mark.parametrize(("after", "worse"), [(0.2, False), (1.4, True)])

@@ -224,9 +224,10 @@ def _same_robots(there: Sequence[tuple[str, Spread]]) -> list[tuple[str, Spread]
     return [(name, spread.among(seeds)) for name, spread in known] if seeds else known
 
 
-def _lengths(found: Figures, figure: str) -> list[tuple[str, Spread]]:
-    """The figure of each number of rollouts of 4 s."""
-    return _same_robots([(count, found.at(count, "4", figure)) for count, seconds in data.SIZES if seconds == "4"])
+def _lengths(found: Figures, figure: str, *beside: str) -> list[tuple[str, Spread]]:
+    """The figure of each number of rollouts of 4 s, and of what is asked for beside them."""
+    counts = (*beside, *(count for count, seconds in data.SIZES if seconds == "4"))
+    return _same_robots([(count, found.at(count, "4", figure)) for count in counts])
 
 
 def data_growth(found: Figures) -> str:
@@ -246,8 +247,10 @@ def data_growth(found: Figures) -> str:
 
 def data_drift(found: Figures) -> str:
     """The least data at which the policy is within the spread of the best."""
-    there, old = _lengths(found, "drift_m"), found.at(data.NO_DATA, "4", "drift_m")
-    if not there or not old.known:
+    there = _lengths(found, "drift_m", data.NO_DATA)
+    old = dict(there).get(data.NO_DATA)
+    there = [(count, spread) for count, spread in there if count != data.NO_DATA]
+    if not there or old is None:
         return f"The drift over the amount of data: {NOT_YET.lower()}"
     name, best = min(there, key=lambda one: (one[1].fell, one[1].mean))
     worse = [count for count, spread in there if drifts_more(spread, old)]
