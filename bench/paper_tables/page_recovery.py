@@ -270,9 +270,9 @@ def recovery_channels(found: Figures) -> str:
     parts = []
     for case in CASES:
         wide, narrow, other = (found.at(row, case, "error") for row in (recovery.OURS, recovery.OURS_NARROW, "wasserstein"))
-        wide, other = (shared(narrow, one)[1] for one in (wide, other))
-        if wide.n and narrow.n and other.n:
-            narrow = shared(narrow, other)[0]
+        seeds = tuple(seed for seed in narrow.by_seed if seed in wide.by_seed and seed in other.by_seed)
+        if seeds:
+            wide, narrow, other = (one.among(seeds) for one in (wide, narrow, other))
             parts.append(
                 f"{share(narrow)} at {case} N·m ({share(wide)} with all channels, {share(other)} with CMA-ES on the same channels)"
             )
