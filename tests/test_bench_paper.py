@@ -722,6 +722,19 @@ class TestWhatIsAsked:
         with pytest.raises(SurefootError, match="means to walk on all its legs"):
             biped.walk_upright(Cell(*biped.BIPED.places[0], 0), Settings())
 
+    def test_without_a_fit_the_policy_is_trained_in_the_nominal_simulator(self, monkeypatch):
+        trained = []
+        patched = {
+            "walked": lambda *_: "the log", "kept_training": lambda _: {}, "on_twin": lambda policy, twin: {"drift_m": 1.0},
+            "tuned": lambda folder, adaptation, iterations, seed: trained.append((adaptation, iterations, seed)),
+        }  # fmt: skip
+        for name, value in patched.items():
+            monkeypatch.setattr(policies, name, value)
+        assert policies.horizon(Cell(policies.NO_FIT, policies.SPRING, 3), Settings(iterations=7)) == {"drift_m": 1.0}
+        ((adaptation, iterations, seed),) = trained
+        assert (adaptation.settings, adaptation.network, adaptation.knobs) == ({}, None, ())
+        assert (iterations, seed) == (7, 3)
+
     def test_cells_of_another_policy_are_not_mixed(self, tmp_path):
         measure = Counted()
         run([fake(measure, depends=lambda: {"policy": "abc"})], SETTINGS, 1, folder=tmp_path, say=str)
