@@ -68,7 +68,7 @@ class TestCells:
     def test_what_the_tables_hold(self):
         assert list(tables.TABLES) == list(render.ABOUT) == list(render.SECTIONS) == list(plots.PLOTS)
         sizes = {name: len(table.places) for name, table in tables.TABLES.items()}
-        assert sizes == {"recovery": 27, "families": 8, "horizon": 9, "data": 8, "biped": 3, "failures": 16}
+        assert sizes == {"recovery": 27, "families": 8, "horizon": 9, "data": 8, "biped": 5, "failures": 16}
         for table in tables.TABLES.values():
             assert len(set(table.places)) == len(table.places)
             assert table.quick in table.places
@@ -468,25 +468,30 @@ class TestOtherSentences:
         assert "2.05 m before, and 0.62 m at best" in said  # of the two robots that all have
         assert "64 of 2 s 9.0 %, 32 of 4 s 10.0 %" in said
 
+    @pytest.mark.parametrize("robot", [biped.SHIFTED, biped.UNEVEN])
     @pytest.mark.parametrize(("after", "worse"), [(0.2, False), (1.4, True)])
-    def test_biped(self, after, worse):
+    def test_biped(self, robot, after, worse):
+        """Each robot by itself: what is missing of the other is said, and changes nothing here."""
         found = [
-            *kept(biped.ORIGINAL, biped.SHIFTED, 1.0, 1.1, figure="lateral_m"),
+            *kept(biped.ORIGINAL, robot, 1.0, 1.1, figure="lateral_m"),
             *kept(biped.ORIGINAL, biped.NOMINAL, 93, 93, figure="stood"),
         ]
-        assert "not measured yet" in pages.biped_section(Figures(found))[1][0]
-        said = " ".join(pages.biped_section(Figures([*found, *kept(biped.AFTER, biped.SHIFTED, after, after, figure="lateral_m")]))[1])
-        assert f"1.05 m before the loop, {after:.2f} m after it" in said
+        for one in (biped.SHIFTED, biped.UNEVEN):
+            assert f"The drift on the hind legs, {one}: not measured yet." in pages.biped_section(Figures(found))[1]
+        said = " ".join(pages.biped_section(Figures([*found, *kept(biped.AFTER, robot, after, after, figure="lateral_m")]))[1])
+        assert f"{robot}: 1.05 m before the loop, {after:.2f} m after it" in said
+        assert said.count("not measured yet") == 1
         assert ("NOT become less" in said) == worse
         assert "stands for 10 s in 93 of 100" in said
 
     def test_what_else_the_loop_does_to_a_biped(self):
         found = kept(biped.ORIGINAL, biped.SHIFTED, 1.0, 1.1, figure="drift_m", velocity_error_m_s=0.2, falls=9)
         found += kept(biped.AFTER, biped.SHIFTED, 0.5, 0.6, figure="drift_m", velocity_error_m_s=0.1, falls=0)
-        said = pages.biped_place(Figures(found))
+        (said,) = pages.biped_place(Figures(found), biped.SHIFTED)
         assert "the commanded place 1.05 -> 0.55 m" in said
         assert "velocity error 0.200 -> 0.100 m/s" in said
         assert "falls under other commands 9.0 -> 0.0 of 100" in said
+        assert pages.biped_place(Figures(found), biped.UNEVEN) == []
 
     def test_failures(self):
         found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)
@@ -651,6 +656,13 @@ class TestRobots:
         stiff = np.array(sprung.parameters["spring_stiffness_nm_per_rad"])
         assert [joint for joint, k in zip(go2.contract.joints, stiff, strict=True) if k] == [j for j in go2.contract.joints if "calf" in j]
 
+    def test_an_uneven_robot_differs_joint_by_joint(self, go2):
+        even, uneven = fits.shifted(go2, 1), fits.shifted(go2, 1, uneven=True)
+        for name in fits.TYPES:
+            assert len(set(even.parameters[name])) == 3  # hip, thigh, calf
+            assert len(set(uneven.parameters[name])) == go2.contract.n_joints
+        assert even.name != uneven.name
+
     def test_a_share_of_the_episodes_falls_and_the_gate_cuts_them(self, go2):
         twin = Twin("made", go2, {"torque_noise_nm": 0.5})
         log = failures.mixed(twin, 0.25, 3, rollouts=8)
@@ -703,18 +715,20 @@ class TestWhatIsAsked:
         patched = {
             "policy_of": lambda robot: policy, "as_meant": lambda robot, path: upright, "usable_rows": lambda *_: None, "schedule_of": lambda *_: None,
             "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}), "closed": lambda _: {"gap": 0.1},
-            "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: fitted_as.append((robot, policy)) or SimpleNamespace(adaptation=None),
+            "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: fitted_as.append((robot, policy, asked.tie)) or SimpleNamespace(adaptation=None),
             "effort": lambda _: {}, "kept_training": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: Path(f"tuned from {policy.name}"),
             "measured_on": lambda path, twin, seed: walked_on.append((path, twin, seed)) or evaluation,
         }  # fmt: skip
         for name, value in patched.items():
             monkeypatch.setattr(biped, name, value)
         figures = [biped.walk_upright(Cell(*place, 2), Settings()) for place in biped.BIPED.places]
-        assert [path for path, _, _ in walked_on] == [policy, policy, Path("tuned from biped.onnx")]
-        assert [bool(twin.parameters) for _, twin, _ in walked_on] == [False, True, True]
-        assert walked_on[1][1].parameters == walked_on[2][1].parameters == fits.shifted(go2, 2, spring=False).parameters
+        after = Path("tuned from biped.onnx")
+        assert [path for path, _, _ in walked_on] == [policy, policy, after, policy, after]
+        assert walked_on[0][1].parameters == {}
+        assert walked_on[1][1].parameters == walked_on[2][1].parameters == fits.shifted(go2, 2).parameters
+        assert walked_on[3][1].parameters == walked_on[4][1].parameters == fits.shifted(go2, 2, uneven=True).parameters
         assert {seed for *_, seed in walked_on} == {2}
-        assert fitted_as == [(upright, str(policy))]
+        assert fitted_as == [(upright, str(policy), "type"), (upright, str(policy), "none")]
         assert figures[2] | figures[1] == figures[2]  # the same figures, and those of the fit
         assert figures[1]["lateral_m"] == pytest.approx(0.3)
         assert figures[1]["falls_straight"] == 2

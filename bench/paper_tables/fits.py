@@ -50,15 +50,19 @@ def hidden(robot: Robot, case: str, seed: int) -> Twin:
     return replace(drawn, name=f"hidden-{seed}", parameters={name: drawn.parameters[name] for name in PUBLISHED_FREE})
 
 
-def shifted(robot: Robot, seed: int, *, spring: bool) -> Twin:
-    """A robot whose joints differ from the simulator's, type by type, with delay and a little noise; with a spring on the last joint of each leg where asked for."""
+def shifted(robot: Robot, seed: int, *, spring: bool = False, uneven: bool = False) -> Twin:
+    """A robot whose joints differ from the simulator's, with delay and a little noise; with a spring on the last joint of each leg where asked for.
+
+    They differ type by type, left as right; or, uneven, each by itself, which turns a robot off its way.
+    """
     rng, n = np.random.default_rng([seed, 101]), robot.contract.n_joints
     drawn: dict[str, Any] = {}
     types = joint_types(robot)
+    groups = [[joint] for joint in range(n)] if uneven else [list(places) for places in types.values()]
     for name, span in TYPES.items():
         values = np.zeros(n)
-        for places in types.values():
-            values[list(places)] = rng.uniform(*span)
+        for places in groups:
+            values[places] = rng.uniform(*span)
         drawn[name] = tuple(values)
     drawn |= {"delay_s": float(rng.uniform(0.002, 0.012)), "torque_noise_nm": 0.5}
     if spring:
@@ -66,7 +70,7 @@ def shifted(robot: Robot, seed: int, *, spring: bool) -> Twin:
         last = list(list(types.values())[-1])
         stiffness[last], rest[last] = CALF_SPRING
         drawn |= {"spring_stiffness_nm_per_rad": tuple(stiffness), "spring_rest_rad": tuple(rest)}
-    return Twin(f"{'spring' if spring else 'shifted'}-{seed}", robot, drawn)
+    return Twin(f"{'spring' if spring else 'uneven' if uneven else 'shifted'}-{seed}", robot, drawn)
 
 
 def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS, policy: str = POLICY) -> RobotLog:

@@ -319,33 +319,37 @@ def biped_section(found: Figures) -> tuple[list[str], list[str]]:
         walked = [shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits) for name, _, digits in UPRIGHT]
         rows.append([f"{row}, {column}", *walked, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4)])
     lines = table(["policy and robot", *(name for _, name, _ in UPRIGHT), "held-out gap", "floor"], rows)
-    return lines, [*biped_drift(found), *biped_gate(found)]
+    said = [one for robot in biped.ROLLOUTS for one in (*biped_drift(found, robot), *biped_place(found, robot))]
+    return lines, [*said, *biped_gate(found)]
 
 
-def biped_drift(found: Figures) -> list[str]:
-    """What the loop does to the drift; of those that stay up, so falls stand beside it."""
-    old, new = both(found, biped.AFTER, biped.SHIFTED, "lateral_m")
+def biped_drift(found: Figures, robot: str) -> list[str]:
+    """What the loop does to the drift on one kind of robot; of those that stay up, so falls stand beside it."""
+    old, new = both(found, biped.AFTER, robot, "lateral_m")
     if new.refused:
-        return [
-            f"After the loop: refused in {new.refused} seed{'s' if new.refused > 1 else ''}, since a policy that falls gives no log to fit."
-        ]
+        count = f"{new.refused} seed{'s' if new.refused > 1 else ''}"
+        return [f"After the loop, {robot}: refused in {count}, since a policy that falls gives no log to fit."]
     if not (old.known and new.known):
-        return [f"The drift on the hind legs: {NOT_YET.lower()}"]
-    fell, falls = both(found, biped.AFTER, biped.SHIFTED, "falls_straight")
-    said = f"Lateral drift after 4 s at 0.5 m/s: {drift(old)} before the loop, {drift(new)} after it ({chance(old, new)}), with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
+        return [f"The drift on the hind legs, {robot}: {NOT_YET.lower()}"]
+    fell, falls = both(found, biped.AFTER, robot, "falls_straight")
+    said = (
+        f"Lateral drift after 4 s at 0.5 m/s, {robot}: {drift(old)} before the loop, {drift(new)} after it ({chance(old, new)}), "
+        f"with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
+    )
     worse = " It does NOT become less." if drifts_more(new, old) else ""
-    return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}", biped_place(found)]
+    return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}"]
 
 
-def biped_place(found: Figures) -> str:
+def biped_place(found: Figures, robot: str) -> list[str]:
     """What else the loop changes: a robot that goes too fast or too slow is as far from its place as one that goes astray."""
     parts = []
     for figure, name, digits, unit in (
         ("drift_m", "distance from the commanded place", 2, " m"), ("velocity_error_m_s", "velocity error", 3, " m/s"), ("falls", "falls under other commands", 1, " of 100"),
     ):  # fmt: skip
-        old, new = both(found, biped.AFTER, biped.SHIFTED, figure)
-        parts.append(f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})")
-    return f"The loop as a whole: {', '.join(parts)}."
+        old, new = both(found, biped.AFTER, robot, figure)
+        if old.n and new.n:
+            parts.append(f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})")
+    return [f"The loop as a whole, {robot}: {', '.join(parts)}."] if parts else []
 
 
 def biped_gate(found: Figures) -> list[str]:

@@ -47,6 +47,13 @@ discrepancy. "match-o" compares joints tick by tick, without knowing the state o
 state, base included, every n control ticks, and "match-s" once in each rollout; the policy is in the loop in between, where the paper may
 play the recorded actions. "Floor" is how far two runs of the fitted simulator are from each other.
 """
+
+
+def minutes(robot: str) -> str:
+    """Of data, that the loop of the biped has."""
+    return f"{biped.ROLLOUTS[robot] * biped.SECONDS / 60:.1f}"
+
+
 CHOICE = "A training that makes the policy fall or stray more in the fitted simulator is dropped there, and the trimmed policy kept; cells measured before commit 939c2ff had no such choice."
 ABOUT = {
     "recovery": (
@@ -74,8 +81,9 @@ ABOUT = {
     "data": ("Data", "Our fit and the policy that comes of it, at 2.5 N·m of torque noise (robots drawn as for parameter recovery), over the amount of data and the length of rollouts. The budget of a search grows with the data, from that of 8 rollouts of 4 s. " + CHOICE),
     "biped": (
         "Bipedal walking",
-        f"A Go2 that rises on its hind legs and walks on them at ±0.5 m/s, on the robot of the parameter shift above, which has a delay too. {biped.ROLLOUTS} rollouts of {biped.SECONDS:g} s "
-        f"({biped.ROLLOUTS * biped.SECONDS / 60:.1f} minutes of data), static parameters, and the policy fine-tuned in the fitted simulator; where training makes it fall or stray more there, only the trim of its commands is kept. Drift is measured after 4 s at full speed, as the mean of forward and backward.",
+        "A Go2 that rises on its hind legs and walks on them at ±0.5 m/s. The other robot is that of the parameter shift above, with a delay, whose joints differ type by type, left as right; of the uneven robot each joint differs by itself, "
+        f"which turns it off its way. {biped.ROLLOUTS[biped.SHIFTED]} rollouts of {biped.SECONDS:g} s ({minutes(biped.SHIFTED)} minutes of data) and joints of one type tied for the one, {biped.ROLLOUTS[biped.UNEVEN]} ({minutes(biped.UNEVEN)} minutes) and each joint by itself for the other; "
+        "static parameters, and the policy fine-tuned in the fitted simulator; where training makes it fall or stray more there, only the trim of its commands is kept. Drift is measured after 4 s at full speed, as the mean of forward and backward.",
     ),
     "failures": (
         "Failure data",
