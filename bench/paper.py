@@ -3,16 +3,16 @@
   python bench/paper.py                                # all tables, breadth first; what is done is kept, the same command continues
   python bench/paper.py --table recovery --cells 4     # one table, and stop after four cells; or --minutes 50
   taskset -c 1 python bench/paper.py --row ours mmd    # some rows, on one core: two such runs do more in the same time than one on two cores
-  python bench/paper.py --column 2.5 5.0               # some columns
+  python bench/paper.py --column 2.5 5.0 --seed 3      # some columns, and a virtual robot beyond the three that every cell is asked for
   python bench/paper.py --quick                        # a seed that is not committed of one cell of each table, against the spread (exit code 1 outside it)
   python bench/paper.py --render                       # docs/results.md and its figures, from the kept cells alone
   python bench/paper.py --simulated-s 5000 --out runs/small   # another budget, files and page of its own
 
 recovery: parameters recovered with every cost under noise. families: static, action-delta and residual on a parameter shift and a
-spring joint. horizon: a network by match-s, and the policy that comes of it; CMA-ES searches the curves that the network is taught, not
-its weights as the paper does. data: how much of it is needed. biped: walking on the hind legs. failures: rollouts that fall. A cell of
-CMA-ES takes about 5 minutes of two cores, one of ours less, in proportion to its data; 3 more where a policy is fine-tuned (these need
-PyTorch: pip install '.[train]'). Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
+spring joint. horizon: a network by match-s, its weights searched as in the paper or the curves that it is taught, and the policy that
+comes of it. data: how much of it is needed. biped: walking on the hind legs. failures: rollouts that fall. A cell of CMA-ES takes about
+5 minutes of two cores, one of ours less, in proportion to its data; 3 more where a policy is fine-tuned (these need PyTorch:
+pip install '.[train]'). Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
 """
 
 import argparse
@@ -35,7 +35,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--table", nargs="+", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--row", nargs="+", help="of these tables, no other rows")
     parser.add_argument("--column", nargs="+", help="of these tables, no other columns")
-    parser.add_argument("--seeds", type=int, default=3)
+    seeds = parser.add_mutually_exclusive_group()
+    seeds.add_argument("--seeds", type=int, default=3, help="how many of each cell")
+    seeds.add_argument("--seed", type=int, nargs="+", help="these alone")
     parser.add_argument("--cells", type=int, help="stop after so many")
     parser.add_argument("--minutes", type=float, help="begin no cell after so many")
     parser.add_argument("--simulated-s", type=float, default=usual.simulated_s, help="that each search may simulate")
@@ -49,12 +51,14 @@ def main(words: list[str] | None = None) -> int:
     folder, docs = (FOLDER, DOCS) if options.out is None else (options.out, options.out)
     settings = Settings(options.simulated_s, options.iterations)
     try:
+        if any(seed < 0 for seed in options.seed or ()):
+            raise SurefootError(f"a seed is 0, 1, 2, ..., not {min(options.seed)}")
         tables = only([TABLES[name] for name in options.table], options.row, options.column)
         if options.quick:
             with tempfile.TemporaryDirectory() as out:
                 return 0 if quick(tables, settings, Path(out), committed=folder) else 1
         limits = {"most_cells": options.cells, "most_minutes": options.minutes}
-        problems = [] if options.render else run(tables, settings, options.seeds, folder=folder, **limits)
+        problems = [] if options.render else run(tables, settings, options.seed or range(options.seeds), folder=folder, **limits)
         print(f"wrote {render(folder, docs)}")
     except SurefootError as reason:
         print(f"error: {reason}", file=sys.stderr)

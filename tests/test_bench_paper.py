@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+import os
 import sys
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ import pytest
 from scipy import stats
 
 from surefoot.adapt import Fitted
+from surefoot.cores import allowed_cores
 from surefoot.errors import SurefootError
 from surefoot.fit.family import FitSettings
 from surefoot.gap import schedule_of
@@ -23,8 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import paper
 import weights
 from paper_tables import biped, cells, data, failures, fits, page_recovery, pages, plots, policies, recovery, render, spread, tables
-from paper_tables.cells import Cell, Kept, Refused, Settings, Table, only, order, read_kept, run, write_kept
-from paper_tables.quick import quick
+from paper_tables import quick as quick_module
+from paper_tables.cells import Cell, Kept, Refused, Settings, Table, measured, only, order, read_kept, run, write_kept
+from paper_tables.quick import by_itself, keep_to, quick
 from paper_tables.spread import Spread, apart, judge, shared
 from paper_tables.words import Figures
 from weights import Weights
@@ -60,7 +64,7 @@ def kept(row: str, column: str, *values: float, figure: str = "error", **more: o
 
 class TestCells:
     def test_the_first_seed_of_all_comes_before_the_second_of_any(self):
-        listed = list(order([fake(None, "one"), fake(None, "two")], 2))
+        listed = list(order([fake(None, "one"), fake(None, "two")], range(2)))
         assert [cell.seed for _, cell in listed] == [0] * 6 + [1] * 6
         assert [table.name for table, _ in listed[:6]] == ["one"] * 3 + ["two"] * 3
         assert [(cell.row, cell.column) for _, cell in listed[:3]] == list(FEW)
@@ -84,13 +88,15 @@ class TestCells:
         assert "no table has a row 'our' (did you mean 'ours'?)" in capsys.readouterr().err
         assert paper.main(["--table", "recovery", "--column", "2.6", "--out", str(tmp_path)]) == 2
         assert "no table has a column '2.6' (did you mean '2.5'?)" in capsys.readouterr().err
+        assert paper.main(["--table", "recovery", "--seed", "2", "-1", "--out", str(tmp_path)]) == 2
+        assert "a seed is 0, 1, 2, ..., not -1" in capsys.readouterr().err
 
     def test_a_stopped_run_goes_on_with_what_is_missing(self, tmp_path):
         measure, said = Counted(), []
         table = fake(measure)
-        assert run([table], SETTINGS, 2, most_cells=2, folder=tmp_path, say=said.append) == []
+        assert run([table], SETTINGS, range(2), most_cells=2, folder=tmp_path, say=said.append) == []
         assert "stopped after 2 cells" in said[-1]
-        assert run([table], SETTINGS, 2, folder=tmp_path, say=said.append) == []
+        assert run([table], SETTINGS, range(2), folder=tmp_path, say=said.append) == []
         assert measure.calls == [(*place, seed) for seed in (0, 1) for place in FEW]  # each once
         content = json.loads((tmp_path / "fake.json").read_text())
         assert len(content["cells"]) == 6
@@ -99,18 +105,18 @@ class TestCells:
 
     def test_no_cell_begins_after_the_last_minute(self, tmp_path):
         measure = Counted()
-        run([fake(measure)], SETTINGS, 1, most_minutes=0.0, folder=tmp_path, say=str)
+        run([fake(measure)], SETTINGS, range(1), most_minutes=0.0, folder=tmp_path, say=str)
         assert measure.calls == []
 
     def test_another_budget_is_refused_before_anything_is_measured(self, tmp_path):
         measure = Counted()
-        run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
-        run([fake(measure)], dataclasses.replace(SETTINGS, iterations=9), 1, folder=tmp_path, say=str)  # not used by this table
+        run([fake(measure)], SETTINGS, range(1), folder=tmp_path, say=str)
+        run([fake(measure)], dataclasses.replace(SETTINGS, iterations=9), range(1), folder=tmp_path, say=str)  # not used by this table
         assert len(measure.calls) == 3
         with pytest.raises(
             SurefootError, match=r"fake\.json was measured with another budget \(simulated_s 10; now simulated_s 20\); .*--out"
         ):
-            run([fake(measure)], dataclasses.replace(SETTINGS, simulated_s=20.0), 2, folder=tmp_path, say=str)
+            run([fake(measure)], dataclasses.replace(SETTINGS, simulated_s=20.0), range(2), folder=tmp_path, say=str)
         assert len(measure.calls) == 3
 
     def test_a_page_of_mixed_budgets_is_refused(self, tmp_path):
@@ -128,13 +134,13 @@ class TestCells:
             return {"error": 0.5}
 
         measure = Counted(figures)
-        problems = run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
+        problems = run([fake(measure)], SETTINGS, range(1), folder=tmp_path, say=str)
         assert problems == ["fake: a, y, seed 0: no such cost"]
         assert {one.row: one.figures for one in read_kept("fake", tmp_path)[0]} == {
             "a": {"error": 0.5},
             "b": {"refused": "matches by falling"},
         }
-        run([fake(measure)], SETTINGS, 1, folder=tmp_path, say=str)
+        run([fake(measure)], SETTINGS, range(1), folder=tmp_path, say=str)
         assert measure.calls[3:] == [("a", "y", 0)]
 
     def test_figures_without_a_number_are_null(self, tmp_path):
@@ -187,7 +193,7 @@ class TestQuick:
         measure, said = Counted(figures), []
         write_kept("fake", kept("a", "x", *committed), tmp_path / "committed")
         before = (tmp_path / "committed" / "fake.json").read_bytes()
-        fine = quick([fake(measure)], Settings(), tmp_path / "out", committed=tmp_path / "committed", say=said.append)
+        fine = quick([fake(measure)], Settings(), tmp_path / "out", committed=tmp_path / "committed", measure=measured, say=said.append)
         assert (tmp_path / "committed" / "fake.json").read_bytes() == before
         return fine, said, measure
 
@@ -197,8 +203,7 @@ class TestQuick:
         assert "inside" in said[0]
         assert measure.calls == [("a", "x", 3)]  # the first seed that is not committed
         assert measure.settings[0].iterations == 0  # no policy is trained
-        assert measure.settings[0].work.is_relative_to(tmp_path)  # and no earlier fit is continued
-        assert read_kept("fake", tmp_path / "out")[0][0].figures == {"error": 0.11}
+        assert measure.settings[0].work.is_relative_to(tmp_path / "out")  # and no earlier fit is continued
 
     def test_outside(self, tmp_path):
         fine, said, _ = self.compared(tmp_path, 0.4, (0.1, 0.12, 0.09))
@@ -222,7 +227,7 @@ class TestQuick:
         measure = Counted()
         write_kept("fake", kept("a", "x", 0.1, 0.2), tmp_path / "committed")
         with pytest.raises(SurefootError, match=r"--simulated-s 40000"):
-            quick([fake(measure)], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=str)
+            quick([fake(measure)], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", measure=measured, say=str)
         assert measure.calls == []
 
     def test_another_policy_is_not_compared(self, tmp_path):
@@ -235,8 +240,47 @@ class TestQuick:
         write_kept("fake", there, tmp_path / "committed")
         table = dataclasses.replace(fake(measure), depends=lambda: {"policy": "new"})
         with pytest.raises(SurefootError, match=r"policy old, and what is here now is policy new"):
-            quick([table], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", say=str)
+            quick([table], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", measure=measured, say=str)
         assert measure.calls == []
+
+    def test_the_longest_comes_first_and_one_that_fails_does_not_stop_the_others(self, tmp_path, monkeypatch):
+        def figures(cell: Cell) -> dict:
+            if cell.seed == 3:
+                raise SurefootError("the disk is full")
+            return {"error": 0.11}
+
+        monkeypatch.setattr(quick_module, "allowed_cores", lambda: [0])
+        monkeypatch.setattr(quick_module, "keep_to", lambda core: None)
+        measure, said = Counted(figures), []
+        for name, seeds, took in (("short", 2, 10.0), ("broken", 3, 20.0), ("long", 4, 30.0)):
+            write_kept(name, kept("a", "x", *(0.1 + 0.01 * k for k in range(seeds)), simulated_s=took), tmp_path)
+        named = [fake(measure, name) for name in ("short", "broken", "long")]
+        assert not quick(named, Settings(), tmp_path / "out", committed=tmp_path, measure=measured, say=said.append)
+        assert [seed for *_, seed in measure.calls] == [4, 3, 2]
+        assert [line.split(":")[0] for line in said] == ["long", "the disk is full", "short", "judged 2 of 3 tables in 0.0 min"]
+
+    def test_a_cell_by_itself_keeps_to_its_core(self, tmp_path, monkeypatch):
+        """The command as it is, but for what it measures."""
+        script = tmp_path / "measures_nothing.py"
+        script.write_text(
+            f"import sys\nsys.path.insert(0, {str(ROOT / 'bench')!r})\nimport paper\nfrom dataclasses import replace\n"
+            "told = lambda cell, settings: {'error': 0.1, 'seed': cell.seed, 'iterations': settings.iterations}\n"
+            "paper.TABLES['recovery'] = replace(paper.TABLES['recovery'], measure=told)\nsys.exit(paper.main())\n"
+        )
+        monkeypatch.setattr(quick_module, "PAPER", script)
+        cell, few = Cell(recovery.OURS, "2.5", 7), Settings(simulated_s=60.0, iterations=0, work=tmp_path / "work")
+        before = allowed_cores()
+        with ThreadPoolExecutor(1, initializer=lambda: keep_to(before[-1])) as worker:
+            alone = worker.submit(by_itself, recovery.RECOVERY, cell, few).result()
+        assert (alone.cell, alone.asked) == (cell, {"simulated_s": 60.0})
+        assert alone.figures == {"error": 0.1, "seed": 7, "iterations": 0}
+        assert alone.cores == (1 if hasattr(os, "sched_setaffinity") else len(before))
+        assert allowed_cores() == before  # of this thread
+
+    def test_a_cell_that_ends_badly_says_why(self, tmp_path):
+        unknown = dataclasses.replace(recovery.RECOVERY, places=(("our", "2.5"),))
+        with pytest.raises(SurefootError, match=r"recovery: our, 2\.5, seed 1 could not be measured: error: no table has a row 'our'"):
+            by_itself(unknown, Cell("our", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path))
 
     @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
     def test_the_exit_code(self, monkeypatch, fine, code):
@@ -258,22 +302,25 @@ class TestRecoverySentences:
         )
 
     @pytest.mark.parametrize(
-        ("means", "verdict"),
+        ("means", "first", "second"),
         [
-            ((0.1, 0.3, 0.8), "confirmed for match-s-20"),
-            ((0.4, 0.3, 0.8), "refuted for match-s-1"),
-            ((0.1, 0.9, 0.8), "refuted for match-s-1, match-s-20 and match-s"),
-            ((0.3, 0.302, 0.8), "neither confirmed nor refuted for match-s-20"),
-            ((0.302, 0.3, 0.8), "neither confirmed nor refuted for match-s-20"),
+            ((0.1, 0.3, 0.8), "confirmed for match-s-1, match-s-20 and match-s", "refuted for match-s-1 and match-s and confirmed for match-s-20"),
+            ((0.4, 0.3, 0.8), "confirmed for match-s-1 and match-s and refuted for match-s-20", "refuted for match-s-1 and match-s and confirmed for match-s-20"),
+            ((0.1, 0.9, 0.8), "confirmed for match-s-1, match-s-20 and match-s", "refuted for match-s-1, match-s-20 and match-s"),
+            ((0.3, 0.302, 0.8), "confirmed for match-s-1 and match-s and neither confirmed nor refuted for match-s-20", "confirmed for match-s-20"),
+            ((0.302, 0.3, 0.8), "confirmed for match-s-1 and match-s and neither confirmed nor refuted for match-s-20", "confirmed for match-s-20"),
         ],
-    )
-    def test_the_order_of_the_costs(self, means, verdict):
-        """Each horizon of match-s is judged by itself; the others are far above match-o here."""
+    )  # fmt: skip
+    def test_the_order_of_the_costs(self, means, first, second):
+        """Step by step, and each horizon of match-s by itself; the others are far above match-o here."""
         said = page_recovery.recovery_order(self.figures(*means), "5.0")
-        assert verdict in said
+        one, two, last = said.split("; ")
+        assert one.endswith(f"that Wasserstein is better than match-s is {first}")
+        assert two.startswith("that match-s is better than match-o is ")
+        assert two.endswith(second)
+        assert last == "that Wasserstein is better than match-o is confirmed."
         assert f"wasserstein {100 * means[0] + 1:.1f} %" in said
         assert f"match-s-20 {100 * means[1] + 1:.1f} %" in said
-        assert said.endswith("that of its ends (Wasserstein better than match-o) is confirmed.")
 
     def test_pair_by_pair(self):
         def rows(found: Figures) -> dict[str, list[str]]:
@@ -751,9 +798,9 @@ class TestWhatIsAsked:
 
     def test_cells_of_another_policy_are_not_mixed(self, tmp_path):
         measure = Counted()
-        run([fake(measure, depends=lambda: {"policy": "abc"})], SETTINGS, 1, folder=tmp_path, say=str)
+        run([fake(measure, depends=lambda: {"policy": "abc"})], SETTINGS, range(1), folder=tmp_path, say=str)
         with pytest.raises(SurefootError, match=r"simulated_s 10, policy abc; now simulated_s 10, policy def"):
-            run([fake(measure, depends=lambda: {"policy": "def"})], SETTINGS, 2, folder=tmp_path, say=str)
+            run([fake(measure, depends=lambda: {"policy": "def"})], SETTINGS, range(2), folder=tmp_path, say=str)
 
 
 class TestRealCell:
@@ -765,7 +812,7 @@ class TestRealCell:
             usual = getattr(fits, kind)
             monkeypatch.setattr(recovery, kind, lambda *given, usual=usual, **more: usual(*given, tie="type", **more))
         table = dataclasses.replace(recovery.RECOVERY, places=((method, "2.5"),))
-        assert run([table], Settings(simulated_s=300.0), 1, folder=tmp_path, say=str) == []
+        assert run([table], Settings(simulated_s=300.0), range(1), folder=tmp_path, say=str) == []
         figures = read_kept("recovery", tmp_path)[0][0].figures
         assert figures["error_before"] > 0.3
         assert 0 < figures["error"] < (0.8 if method == recovery.OURS else 1.2) * figures["error_before"]

@@ -115,9 +115,9 @@ def write_kept(table: str, kept: Sequence[Kept], folder: Path = FOLDER) -> Path:
     return write_results(path_of(table).name, {"table": table, "cells": cells}, path_of(table, folder))
 
 
-def order(tables: Sequence[Table], seeds: int) -> Iterator[tuple[Table, Cell]]:
+def order(tables: Sequence[Table], seeds: Sequence[int]) -> Iterator[tuple[Table, Cell]]:
     """All cells, breadth first."""
-    for seed in range(seeds):
+    for seed in seeds:
         for table in tables:
             for row, column in table.places:
                 yield table, Cell(row, column, seed)
@@ -180,7 +180,7 @@ def measured(table: Table, cell: Cell, settings: Settings) -> Kept:
 
 
 def run(
-    tables: Sequence[Table], settings: Settings, seeds: int, *, most_cells: int | None = None, most_minutes: float | None = None, folder: Path = FOLDER, say: Say = print,
+    tables: Sequence[Table], settings: Settings, seeds: Sequence[int], *, most_cells: int | None = None, most_minutes: float | None = None, folder: Path = FOLDER, say: Say = print,
 ) -> list[str]:  # fmt: skip
     """Measure what is missing, until all is done or the limits are reached; what could not be measured, in words.
 

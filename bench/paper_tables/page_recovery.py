@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 from recover import CASES
@@ -128,7 +127,7 @@ def recovery_harder(path: Path = RESULTS / "recover.json") -> list[str]:
 
 
 def recovery_order(found: Figures, case: str) -> str:
-    """Whether Wasserstein < match-s < match-o, all with CMA-ES, for each horizon of match-s by itself."""
+    """Whether Wasserstein < match-s < match-o, all with CMA-ES, step by step and for each horizon of match-s by itself."""
     rows = ("wasserstein", *STATE_COSTS, "match-o")
     errors = {
         row: found.at(row, case, "error") for row in rows if found.at(row, case, "error").known or found.at(row, case, "error").refused
@@ -136,19 +135,24 @@ def recovery_order(found: Figures, case: str) -> str:
     states = [row for row in STATE_COSTS if row in errors]
     if "wasserstein" not in errors or "match-o" not in errors or not states:
         return f"The order of the costs at {case} N·m: not measured yet."
-    verdicts: dict[str, list[str]] = {}
-    for row in states:
-        verdicts.setdefault(order_of(errors["wasserstein"], errors[row], errors["match-o"]), []).append(row)
+    near, far = errors["wasserstein"], errors["match-o"]
     most = max(spread.n for spread in errors.values())
     figures = ", ".join(f"{row} {share(spread)}{_counted(spread, most)}" for row, spread in errors.items())
-    judged = listed([f"{verdict} for {listed(of)}" for verdict, of in verdicts.items()])
-    ends = order_of(errors["wasserstein"], errors["match-o"])
+    first, second = {row: order_of(near, errors[row]) for row in states}, {row: order_of(errors[row], far) for row in states}
     cut = [row for row, spread in errors.items() if spread.cut]
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
     return (
-        f"At {case} N·m, with CMA-ES: {figures}. The published order (Wasserstein better than match-s better than match-o) is {judged}; "
-        f"that of its ends (Wasserstein better than match-o) is {ends}.{budget}"
+        f"At {case} N·m, with CMA-ES: {figures}. Of the published order, that Wasserstein is better than match-s is {_judged(first)}; "
+        f"that match-s is better than match-o is {_judged(second)}; that Wasserstein is better than match-o is {order_of(near, far)}.{budget}"
     )
+
+
+def _judged(verdicts: dict[str, str]) -> str:
+    """Which verdict goes for which rows."""
+    rows: dict[str, list[str]] = {}
+    for row, verdict in verdicts.items():
+        rows.setdefault(verdict, []).append(row)
+    return listed([f"{verdict} for {listed(of)}" for verdict, of in rows.items()])
 
 
 def _counted(spread: Spread, most: int) -> str:
@@ -166,14 +170,13 @@ def against(one: Spread, other: Spread) -> str:
     return f"**{text}**" if apart(one, other) or apart(other, one) else text
 
 
-def order_of(*best_first: Spread) -> str:
-    """Whether these are in this order, in words."""
-    pairs = list(pairwise(best_first))
-    if any(len(differences(*pair)) < 2 for pair in pairs):
+def order_of(better: Spread, worse: Spread) -> str:
+    """Whether one is better than the other, in words."""
+    if len(differences(better, worse)) < 2:
         return "not judged (one seed)"
-    if any(apart(high, low) for low, high in pairs):
+    if apart(worse, better):
         return "refuted"
-    return "confirmed" if all(apart(low, high) for low, high in pairs) else "neither confirmed nor refuted"
+    return "confirmed" if apart(better, worse) else "neither confirmed nor refuted"
 
 
 def costs_over_truth(found: Figures, row: str) -> list[float]:
