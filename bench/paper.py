@@ -55,6 +55,9 @@ def main(words: list[str] | None = None) -> int:
             raise SurefootError(f"a seed is 0, 1, 2, ..., not {min(options.seed)}")
         tables = only([TABLES[name] for name in options.table], options.row, options.column)
         if options.quick:
+            fixed = [f"--{name}" for name in ("row", "column", "seed", "cells", "minutes") if getattr(options, name) is not None]
+            if fixed:
+                raise SurefootError(f"--quick knows which cells it measures, and takes no {' or '.join(fixed)}; --table chooses among them")
             with tempfile.TemporaryDirectory() as out:
                 return 0 if quick(tables, settings, Path(out), committed=folder) else 1
         limits = {"most_cells": options.cells, "most_minutes": options.minutes}

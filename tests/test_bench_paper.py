@@ -200,7 +200,8 @@ class TestQuick:
     def test_inside(self, tmp_path):
         fine, said, measure = self.compared(tmp_path, 0.11, (0.1, 0.12, 0.09))
         assert fine
-        assert "inside" in said[0]
+        assert said[0].startswith("measuring 1 of 1 tables, ")
+        assert "inside" in said[1]
         assert measure.calls == [("a", "x", 3)]  # the first seed that is not committed
         assert measure.settings[0].iterations == 0  # no policy is trained
         assert measure.settings[0].work.is_relative_to(tmp_path / "out")  # and no earlier fit is continued
@@ -208,12 +209,12 @@ class TestQuick:
     def test_outside(self, tmp_path):
         fine, said, _ = self.compared(tmp_path, 0.4, (0.1, 0.12, 0.09))
         assert not fine
-        assert "OUTSIDE" in said[0]
+        assert "OUTSIDE" in said[1]
 
     def test_a_refusal_is_not_the_same_figure(self, tmp_path):
         fine, said, _ = self.compared(tmp_path, "matches by falling", (0.1, 0.12, 0.09))
         assert not fine
-        assert "matches by falling" in said[0]
+        assert "matches by falling" in said[1]
 
     def test_nothing_is_measured_that_cannot_be_compared(self, tmp_path):
         for committed, says in (((), "no seeds"), ((0.1,), "1 seed ")):
@@ -257,7 +258,7 @@ class TestQuick:
         named = [fake(measure, name) for name in ("short", "broken", "long")]
         assert not quick(named, Settings(), tmp_path / "out", committed=tmp_path, measure=measured, say=said.append)
         assert [seed for *_, seed in measure.calls] == [4, 3, 2]
-        assert [line.split(":")[0] for line in said] == ["long", "the disk is full", "short", "judged 2 of 3 tables in 0.0 min"]
+        assert [line.split(":")[0] for line in said[1:]] == ["long", "the disk is full", "short", "judged 2 of 3 tables in 0.0 min"]
 
     def test_a_cell_by_itself_keeps_to_its_core(self, tmp_path, monkeypatch):
         """The command as it is, but for what it measures."""
@@ -277,10 +278,26 @@ class TestQuick:
         assert alone.cores == (1 if hasattr(os, "sched_setaffinity") else len(before))
         assert allowed_cores() == before  # of this thread
 
-    def test_a_cell_that_ends_badly_says_why(self, tmp_path):
+    def test_what_it_does_not_take_is_refused(self, capsys):
+        assert paper.main(["--quick", "--row", "ours", "--minutes", "5"]) == 2
+        assert "takes no --row or --minutes; --table chooses" in capsys.readouterr().err
+
+    def test_a_cell_that_ends_badly_says_why(self, tmp_path, monkeypatch):
         unknown = dataclasses.replace(recovery.RECOVERY, places=(("our", "2.5"),))
-        with pytest.raises(SurefootError, match=r"recovery: our, 2\.5, seed 1 could not be measured: error: no table has a row 'our'"):
-            by_itself(unknown, Cell("our", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path))
+        with pytest.raises(
+            SurefootError, match=r"recovery: our, 2\.5, seed 1 could not be measured \(exit code 2\): error: no table has a row 'our'"
+        ):
+            by_itself(unknown, Cell("our", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path / "unknown"))
+        script = tmp_path / "ends.py"
+        monkeypatch.setattr(quick_module, "PAPER", script)
+        for name, says, why in (
+            ("refused", "print('  not measured: no disk'); print('error: no cell', file=sys.stderr); sys.exit(2)", r"\(exit code 2\): not measured: no disk"),
+            ("killed", "print('recovery: ours'); sys.stdout.flush(); os.kill(os.getpid(), 9)", r"\(exit code -9\): it said nothing"),
+            ("broken", "raise MemoryError('all of it')", r"\(exit code 1\): MemoryError: all of it"),
+        ):  # fmt: skip
+            script.write_text(f"import os, sys\n{says}\n")
+            with pytest.raises(SurefootError, match=why):
+                by_itself(recovery.RECOVERY, Cell("ours", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path / name))
 
     @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
     def test_the_exit_code(self, monkeypatch, fine, code):

@@ -15,7 +15,9 @@ from paper_tables.spread import Spread, is_number, judge, spread_of
 from surefoot.cores import allowed_cores
 from surefoot.errors import SurefootError
 
+CAN_KEEP = hasattr(os, "sched_setaffinity")  # macOS and Windows cannot
 PAPER = Path(__file__).parents[1] / "paper.py"
+REASONS = ("not measured:", "error:")  # how lines of it begin that say why a cell is not there
 Measure = Callable[[Table, Cell, Settings], Kept]
 
 
@@ -38,8 +40,9 @@ def by_itself(table: Table, cell: Cell, settings: Settings) -> Kept:
     done = subprocess.run([sys.executable, str(PAPER), *map(str, words)], cwd=out, capture_output=True, text=True, check=False)
     kept = read_kept(table.name, out)[0]
     if done.returncode or not kept:
-        said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise SurefootError(f"{table.name}: {cell} could not be measured: {said[-1] if said else f'exit code {done.returncode}'}")
+        said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip().startswith(REASONS)]
+        why = said[0] if said else (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise SurefootError(f"{table.name}: {cell} could not be measured (exit code {done.returncode}): {why}")
     return kept[0]
 
 
@@ -59,8 +62,12 @@ def quick(
     asked.sort(key=lambda one: -one.simulated_s)
     own = replace(settings, iterations=0, work=out / "work")
     cores: SimpleQueue[int] = SimpleQueue()
-    for core in allowed_cores():
+    for core in allowed_cores() if CAN_KEEP else [0]:
         cores.put(core)
+    if asked:
+        say(
+            f"measuring {len(asked)} of {len(tables)} tables, {cores.qsize()} at a time, the longest first: 16 minutes of one core for all six"
+        )
     with ThreadPoolExecutor(cores.qsize(), initializer=lambda: keep_to(cores.get())) as workers:
         running = {workers.submit(measure, one.table, one.cell, own): one for one in asked}
         try:
@@ -109,8 +116,8 @@ def ask(table: Table, kept: Sequence[Kept], say: Say) -> Asked | None:
 
 
 def keep_to(core: int) -> None:
-    """This thread, and the processes that it starts, run on one core; where a system does not know of that, anywhere."""
-    if hasattr(os, "sched_setaffinity"):
+    """This thread, and the processes that it starts, run on one core; where a system cannot do that, one of them has all cores."""
+    if CAN_KEEP:
         os.sched_setaffinity(0, {core})
 
 
