@@ -42,6 +42,11 @@ def provenance() -> dict[str, Any]:
     }
 
 
+def machine() -> str:
+    """What a figure may differ on in its last digits: the processor, and the versions of Python and of the simulator."""
+    return f"{cpu() or platform.machine()}, Python {platform.python_version()}, MuJoCo {version('mujoco')}"
+
+
 def cpu(info: Path = Path("/proc/cpuinfo")) -> str | None:
     """What the processor calls itself, where the system tells."""
     lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []

@@ -25,12 +25,28 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import paper
 import weights
-from paper_tables import biped, cells, data, failures, fits, page_recovery, pages, plots, policies, recovery, render, spread, tables
+from paper_tables import (
+    biped,
+    cells,
+    data,
+    failures,
+    fits,
+    page_biped,
+    page_failures,
+    page_recovery,
+    pages,
+    plots,
+    policies,
+    recovery,
+    render,
+    spread,
+    tables,
+)
 from paper_tables import quick as quick_module
 from paper_tables.cells import Cell, Kept, Refused, Settings, Table, measured, only, order, read_kept, run, write_kept
 from paper_tables.quick import by_itself, keep_to, quick
 from paper_tables.spread import Spread, apart, judge, shared
-from paper_tables.words import Figures
+from paper_tables.words import Figures, by
 from weights import Weights
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +88,7 @@ class TestCells:
     def test_what_the_tables_hold(self):
         assert list(tables.TABLES) == list(render.ABOUT) == list(render.SECTIONS) == list(plots.PLOTS)
         sizes = {name: len(table.places) for name, table in tables.TABLES.items()}
-        assert sizes == {"recovery": 27, "families": 8, "horizon": 9, "data": 8, "biped": 5, "failures": 16}
+        assert sizes == {"recovery": 27, "families": 8, "horizon": 9, "data": 8, "biped": 7, "failures": 16}
         for table in tables.TABLES.values():
             assert len(set(table.places)) == len(table.places)
             assert table.quick in table.places
@@ -335,7 +351,7 @@ class TestRecoverySentences:
         assert one.endswith(f"that Wasserstein is better than match-s is {first}")
         assert two.startswith("that match-s is better than match-o is ")
         assert two.endswith(second)
-        assert last == "that Wasserstein is better than match-o is confirmed."
+        assert last.startswith("that Wasserstein is better than match-o is confirmed. Off by more than Wasserstein: match-s-1 +")
         assert f"wasserstein {100 * means[0] + 1:.1f} %" in said
         assert f"match-s-20 {100 * means[1] + 1:.1f} %" in said
 
@@ -359,6 +375,20 @@ class TestRecoverySentences:
         assert page_recovery.against(Spread((0.1,), (0,)), Spread((0.2,), (1,))) == ""
         assert page_recovery.recovery_pairs(Figures([])) == []
 
+    def test_who_ends_further_from_the_truth_than_without_a_fit(self):
+        given = [dataclasses.replace(one, figures=one.figures | {"error_before": 0.65}) for one in self.figures(0.1, 0.3, 0.8).kept]
+        assert "Further from the truth than not fitting at all: match-s-1, match-s and match-o." in page_recovery.recovery_order(
+            Figures(given), "5.0"
+        )
+        assert "Further" not in page_recovery.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
+
+    def test_a_difference_stands_beside_its_interval(self):
+        assert (
+            by(Spread((0.1, 0.2, 0.3)), Spread((0.2, 0.4, 0.3)), scale=100, unit=" points", digits=1) == "+10.0 ± 24.8 points on 3 robots"
+        )
+        assert by(Spread((0.1, 0.2)), Spread((0.2,), (1,))) == "+0.00 on one robot"
+        assert by(Spread((0.1,), (0,)), Spread((0.2,), (1,))) == "not on the same robots"
+
     def test_an_order_says_who_has_fewer_seeds(self):
         few = Figures([one for one in self.figures(0.1, 0.3, 0.8).kept if (one.row, one.seed) != ("match-o", 2)])
         assert "match-o 80.7 % (2 of 3 seeds)" in page_recovery.recovery_order(few, "5.0")
@@ -376,7 +406,7 @@ class TestRecoverySentences:
         assert "(match-s-1 1 of 1, match-s 1 of 2, match-o 0 of 1, mmd 2 of 2, of the cells that keep it)" in said
         lines = [line.strip("| ").split(" | ") for line in page_recovery.recovery_section(found)[0]]
         last = {line[0].removeprefix("CMA-ES, "): line[-1] for line in lines if line[0].startswith("CMA-ES")}
-        known = {"mmd": "1.50", "match-o": "0.50", "match-s": "0.50 to 2.50", "match-s-1": "more than 1000"}
+        known = {"mmd": "1.50 (n = 2)", "match-o": "0.50 (n = 1)", "match-s": "0.50 to 2.50 (n = 2)", "match-s-1": "more than 1000 (n = 1)"}
         assert last == dict.fromkeys(recovery.COSTS, "–") | known
         assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
 
@@ -465,7 +495,11 @@ class TestOtherSentences:
         ("drift", "paid", "says"),
         [
             (3.0, 5.0, "is worse than the original in drift (beyond chance) and return (beyond chance) ("),
-            (1.0, 15.0, "is not worse than the original in anything measured (drift 2.01 m -> 1.01 m,"),
+            (
+                1.0,
+                15.0,
+                "is not worse than the original in drift, return, falls, velocity error, drift across the way or turning error (drift 2.01 m -> 1.01 m,",
+            ),
             (3.0, 15.0, "is worse than the original in drift (beyond chance) ("),
         ],
     )
@@ -485,6 +519,44 @@ class TestOtherSentences:
         assert "1.15 ± 0.92" in residual
         assert "**12.0 ± 0.0**" in residual
         assert not any("**" in text for text in original)
+
+    @pytest.mark.parametrize(
+        ("drift", "paid", "verdict"),
+        [
+            (3.0, 5.0, "that holds here"),
+            (1.0, 15.0, "that does not hold here"),
+            (3.0, 15.0, "that holds in one figure and not in the other here"),
+            (2.0, 10.0, "that is neither confirmed nor refuted here"),
+        ],
+    )
+    def test_the_claim_about_the_horizon_in_one_sentence(self, drift, paid, verdict):
+        found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("match-s-1, weights", drift, paid)])
+        assert verdict in pages.claim_holds(found)
+        assert "not measured yet" in pages.claim_holds(Figures(self.walks(policies.ORIGINAL, 2.0, 10.0)))
+
+    @pytest.mark.parametrize(
+        ("falls", "says"), [(0, "fail outright does not hold here: they close 83 % of the gap"), (95, "outright holds here: 95 of 180")]
+    )
+    def test_whether_static_parameters_fail_outright(self, falls, says):
+        found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 2.0, 10.0, falls=falls)])
+        assert says in pages.static_fails(found)
+        assert pages.static_fails(Figures([])) == ""
+
+    def test_whose_training_was_kept(self):
+        told = [dataclasses.replace(one, figures=one.figures | {"training_kept": one.seed == 0}) for one in self.walks("static", 2.0, 1.0)]
+        found = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *told, *self.walks("residual", 2.0, 1.0)[:1]]
+        (said,) = pages.without_choice(Figures(found))
+        assert said.startswith("Training was kept in 1 of 2 cells; not known")
+        assert said.endswith(": residual (spring joint, seed 0).")
+        assert pages.without_choice(Figures(told)) == ["Training was kept in 1 of 2 cells."]
+        assert pages.without_choice(Figures(self.walks(policies.ORIGINAL, 2.0, 10.0))) == []
+
+    def test_gaps_are_in_units_of_the_floor_of_the_family_that_fits_best(self):
+        found = kept("static", policies.SHIFT, 0.2, figure="gap", robot_floor=0.01) + kept(
+            "residual", policies.SHIFT, 0.1, figure="gap", robot_floor=0.05
+        )
+        said = pages.family_gaps(Figures(found), policies.SHIFT)
+        assert "(1 robot), static leaves 4.0 × and residual leaves 2.0 ×" in said
 
     def test_how_long_weights_were_searched(self):
         searched = kept(
@@ -541,8 +613,8 @@ class TestOtherSentences:
             *kept(biped.ORIGINAL, biped.NOMINAL, 93, 93, figure="stood"),
         ]
         for one in (biped.SHIFTED, biped.UNEVEN):
-            assert f"The drift on the hind legs, {one}: not measured yet." in pages.biped_section(Figures(found))[1]
-        said = " ".join(pages.biped_section(Figures([*found, *kept(biped.AFTER, robot, after, after, figure="lateral_m")]))[1])
+            assert f"The drift on the hind legs, {one}: not measured yet." in page_biped.biped_section(Figures(found))[1]
+        said = " ".join(page_biped.biped_section(Figures([*found, *kept(biped.AFTER, robot, after, after, figure="lateral_m")]))[1])
         assert f"{robot}: 1.05 m before the loop, {after:.2f} m after it" in said
         assert said.count("not measured yet") == 1
         assert ("NOT become less" in said) == worse
@@ -551,24 +623,39 @@ class TestOtherSentences:
     def test_what_else_the_loop_does_to_a_biped(self):
         found = kept(biped.ORIGINAL, biped.SHIFTED, 1.0, 1.1, figure="drift_m", velocity_error_m_s=0.2, falls=9)
         found += kept(biped.AFTER, biped.SHIFTED, 0.5, 0.6, figure="drift_m", velocity_error_m_s=0.1, falls=0)
-        (said,) = pages.biped_place(Figures(found), biped.SHIFTED)
+        (said,) = page_biped.biped_place(Figures(found), biped.SHIFTED)
         assert "the commanded place 1.05 -> 0.55 m" in said
         assert "velocity error 0.200 -> 0.100 m/s" in said
         assert "falls under other commands 9.0 -> 0.0 of 100" in said
-        assert pages.biped_place(Figures(found), biped.UNEVEN) == []
+        assert page_biped.biped_place(Figures(found), biped.UNEVEN) == []
+
+    def test_what_the_fit_does_for_a_biped(self):
+        found = kept(biped.NO_FIT, biped.UNEVEN, 0.9, 1.1, figure="lateral_m", training_kept=False)
+        assert page_biped.biped_without(Figures(found), biped.UNEVEN) == []
+        found += kept(biped.AFTER, biped.UNEVEN, 0.3, 0.4, figure="lateral_m", training_kept=True)
+        (said,) = page_biped.biped_without(Figures(found), biped.UNEVEN)
+        assert "lateral drift 1.00 m without the fit, 0.35 m with it (-0.65 ± 0.64 m on 2 robots)" in said
+        assert page_biped.biped_without(Figures(found), biped.SHIFTED) == []
+        assert page_biped.biped_kept(Figures(found))[0].startswith("Of the fits, 2 of 2 trainings were kept")
 
     def test_failures(self):
         found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)
         found += (
             kept(failures.UNGATED, "40 %", 0.5, 0.52) + kept(failures.GATED, "40 %", 0.08, 0.07) + kept(failures.GATED, "0 %", 0.05, 0.06)
         )
-        said = " ".join(pages.failures_section(Figures(found))[1])
-        assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (beyond chance)" in said
+        said = " ".join(page_failures.failures_section(Figures(found))[1])
+        assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (+60.0 ± 0.0 points on 2 robots)" in said
         assert "nowhere" not in said
         assert "not worse than the same search on all rows where both have an answer" in said
         assert "not measured: ours, with its gate at 10 %" in said
+        assert "not measured yet" in page_failures.failures_claim(Figures(found)).lower()
+        told = [dataclasses.replace(one, figures=one.figures | {"simulated_falls": 0.0}) for one in found]
+        said = page_failures.failures_claim(Figures(told))
+        assert "the error grows with them for: published cost, all rows; no fitted simulator falls" in said
+        told[0].figures["simulated_falls"] = 0.25
+        assert "up to 25 % of the rollouts" in page_failures.failures_claim(Figures(told))
         worse = [*found, *kept(failures.UNGATED, "0 %", 0.01, 0.02)]
-        assert "makes it worse at 0 %" in " ".join(pages.failures_section(Figures(worse))[1])
+        assert "makes it worse at 0 %" in " ".join(page_failures.failures_section(Figures(worse))[1])
 
 
 class TestPage:
@@ -773,27 +860,30 @@ class TestWhatIsAsked:
     def test_walking_upright(self, go2, monkeypatch, tmp_path):
         """The policy's own posture is fitted, and the fine-tuned policy walks on the robot that was recorded."""
         policy, upright = tmp_path / "biped.onnx", object()
-        walked_on, fitted_as = [], []
+        walked_on, fitted_as, tuned_in = [], [], []
         straight = SimpleNamespace(falls=1, lateral_abs_m=0.3, off_m=0.5, heading_abs_rad=0.1)
         evaluation = SimpleNamespace(stand=SimpleNamespace(stood=9, rose=10), walk=SimpleNamespace(velocity_error_m_s=0.1, falls=2), directions={"+x": straight, "-x": straight})  # fmt: skip
         patched = {
             "policy_of": lambda robot: policy, "as_meant": lambda robot, path: upright, "usable_rows": lambda *_: None, "schedule_of": lambda *_: None,
             "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}), "closed": lambda _: {"gap": 0.1},
             "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: fitted_as.append((robot, policy, asked.tie)) or SimpleNamespace(adaptation=None),
-            "effort": lambda _: {}, "kept_training": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: Path(f"tuned from {policy.name}"),
+            "effort": lambda _: {}, "kept_training": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: tuned_in.append((folder, adaptation)) or Path(f"tuned from {policy.name}"),
             "measured_on": lambda path, twin, seed: walked_on.append((path, twin, seed)) or evaluation,
         }  # fmt: skip
         for name, value in patched.items():
             monkeypatch.setattr(biped, name, value)
         figures = [biped.walk_upright(Cell(*place, 2), Settings()) for place in biped.BIPED.places]
         after = Path("tuned from biped.onnx")
-        assert [path for path, _, _ in walked_on] == [policy, policy, after, policy, after]
-        assert walked_on[0][1].parameters == {}
-        assert walked_on[1][1].parameters == walked_on[2][1].parameters == fits.shifted(go2, 2).parameters
-        assert walked_on[3][1].parameters == walked_on[4][1].parameters == fits.shifted(go2, 2, uneven=True).parameters
+        assert [path for path, _, _ in walked_on] == [policy, policy, after, after, policy, after, after]
+        robots = [{}, *[fits.shifted(go2, 2).parameters] * 3, *[fits.shifted(go2, 2, uneven=True).parameters] * 3]
+        assert [twin.parameters for _, twin, _ in walked_on] == robots
         assert {seed for *_, seed in walked_on} == {2}
         assert fitted_as == [(upright, str(policy), "type"), (upright, str(policy), "none")]
-        assert figures[2] | figures[1] == figures[2]  # the same figures, and those of the fit
+        assert [bool(adaptation) for _, adaptation in tuned_in] == [True, False, True, False]  # the fits of this test have none
+        assert tuned_in[0][0] == tuned_in[2][0]  # what knows no robot is trained once
+        assert tuned_in[0][1].knobs == ()
+        assert len({folder for folder, _ in tuned_in}) == 3
+        assert figures[3] | figures[1] == figures[3]  # the same figures, and those of the fit
         assert figures[1]["lateral_m"] == pytest.approx(0.3)
         assert figures[1]["falls_straight"] == 2
         evaluation.stand = None

@@ -1,5 +1,6 @@
 """Walking on the hind legs: what a policy does in its own simulator, on another robot, and there after one round of the loop."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from paper_tables.cells import FOLDER, Cell, Refused, Settings, Table
 from paper_tables.failures import usable_rows
 from paper_tables.fits import budgeted, climbed, closed, effort, shifted, walked
 from paper_tables.walks import kept_training, measured_on, tuned
+from surefoot.adapt import Adaptation
 from surefoot.errors import GapError, SurefootError
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
@@ -15,7 +17,7 @@ from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin
 
-ORIGINAL, AFTER = "original policy", "after the loop"
+ORIGINAL, NO_FIT, AFTER = "original policy", "no fit, fine-tuned in the nominal simulator", "after the loop"
 NOMINAL, SHIFTED, UNEVEN = "nominal simulator", "other robot", "uneven robot"
 ROLLOUTS = {
     SHIFTED: 32,
@@ -44,6 +46,10 @@ def walk_upright(cell: Cell, settings: Settings) -> dict[str, Any]:
     twin = Twin("nominal", robot, {}) if cell.column == NOMINAL else shifted(robot, cell.seed, uneven=cell.column == UNEVEN)
     if cell.row == ORIGINAL:
         return upright_figures(policy, twin, cell.seed)
+    if cell.row == NO_FIT:  # one training for both robots, of which it knows nothing
+        nominal = Adaptation(robot.name, robot.hash, "static", (), {})
+        after = tuned(settings.folder("biped", replace(cell, column=NOMINAL)), nominal, settings.iterations, cell.seed, policy=policy)
+        return upright_figures(after, twin, cell.seed) | kept_training(after)
     rollouts = ROLLOUTS[cell.column]
     log = walked(twin, rollouts, cell.seed, SECONDS, policy=str(policy))
     meant, folder = as_meant(robot, policy), settings.folder("biped", cell)
@@ -79,6 +85,6 @@ def depends() -> dict[str, Any]:
 
 
 BIPED = Table(
-    "biped", ((ORIGINAL, NOMINAL), *((row, robot) for robot in (SHIFTED, UNEVEN) for row in (ORIGINAL, AFTER))), walk_upright, figure="gap", quick=(AFTER, SHIFTED),
+    "biped", ((ORIGINAL, NOMINAL), *((row, robot) for robot in (SHIFTED, UNEVEN) for row in (ORIGINAL, NO_FIT, AFTER))), walk_upright, figure="gap", quick=(AFTER, SHIFTED),
     uses=("simulated_s", "iterations"), depends=depends,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from results import RESULTS, commit, write_results
+from results import RESULTS, commit, machine, write_results
 
 from surefoot.cores import usable_cores
 from surefoot.errors import SurefootError, nearest
@@ -78,6 +78,7 @@ class Kept:
     date: str = ""
     wall_clock_s: float = float("nan")
     cores: int = 2  # that it had
+    machine: str = ""  # its processor, and the versions of Python and MuJoCo; older cells do not keep it
 
     @property
     def core_minutes(self) -> float:
@@ -176,7 +177,7 @@ def measured(table: Table, cell: Cell, settings: Settings) -> Kept:
         figures = {"refused": str(reason)}
     wall_s = time.perf_counter() - started
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return Kept(cell.row, cell.column, cell.seed, figures, asked_of(table, settings), commit(), date, wall_s, usable_cores())
+    return Kept(cell.row, cell.column, cell.seed, figures, asked_of(table, settings), commit(), date, wall_s, usable_cores(), machine())
 
 
 def run(

@@ -162,12 +162,13 @@ def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, sett
 
 
 def effort(result: FitResult) -> dict[str, Any]:
-    """What a search took, over all families that were tried, and why that of the chosen family ended; an iteration that was cut is not counted."""
+    """What a search took, over all families that were tried, which was chosen and why its search ended; an iteration that was cut is not counted."""
     if result.tried:
         simulated_s, evaluations = sum(one.simulated_s for one in result.tried), sum(one.evaluations for one in result.tried)
     else:
         simulated_s, evaluations = (result.steps[-1].simulated_s, result.steps[-1].evaluations) if result.steps else (0.0, 0)
-    return {"simulated_s": simulated_s, "evaluations": evaluations, "stopped": result.stopped}
+    chosen = [one.family for one in result.tried if one.chosen]
+    return {"simulated_s": simulated_s, "evaluations": evaluations, "stopped": result.stopped} | ({"family": chosen[0]} if chosen else {})
 
 
 def closed(result: FitResult) -> dict[str, float]:

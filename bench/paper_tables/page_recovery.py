@@ -12,7 +12,7 @@ from results import RESULTS
 from paper_tables import recovery
 from paper_tables.fits import SECONDS
 from paper_tables.spread import Spread, apart, differences, is_number, shared, surety, was_cut
-from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, percent, plain, published, share, table
+from paper_tables.words import NOT_YET, NOTHING, Figures, by, gaps, listed, percent, plain, published, share, table
 
 PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
     **{("wasserstein", case): f"{100 * error:g} %" for case, error in RECOVERED.items()},
@@ -40,7 +40,7 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
     headings = (
         ["method"]
         + [text for case in CASES for text in (NOISES[case], "published")]
-        + ["simulated s", "core-min a cell", "cost of the answer, in that of the truth"]
+        + ["simulated s", "core-min a cell", "cost of the answer / of the truth"]
     )
     rows = []
     first = [
@@ -62,7 +62,7 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
                 *cells,
                 plain(found.over_columns(method, "simulated_s"), digits=0),
                 plain(took, digits=1),
-                _range(costs_over_truth(found, method), 2),
+                _times(costs_over_truth(found, method)),
             ]
         )
     said = [recovery_order(found, case) for case in ("2.5", "5.0")]
@@ -114,6 +114,11 @@ def _range(values: Sequence[float], digits: int = 0) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _times(values: Sequence[float]) -> str:
+    """A range, and of how many cells."""
+    return f"{_range(values, 2)} (n = {len(values)})" if values else NOTHING
+
+
 def recovery_harder(path: Path = RESULTS / "recover.json") -> list[str]:
     """What our fit does where more is hidden, from the bench of that."""
     if not path.exists():
@@ -139,11 +144,15 @@ def recovery_order(found: Figures, case: str) -> str:
     most = max(spread.n for spread in errors.values())
     figures = ", ".join(f"{row} {share(spread)}{_counted(spread, most)}" for row, spread in errors.items())
     first, second = {row: order_of(near, errors[row]) for row in states}, {row: order_of(errors[row], far) for row in states}
+    off = ", ".join(f"{row} {by(near, errors[row], scale=100, unit=' points', digits=1)}" for row in (*states, "match-o"))
+    start = {row: shared(found.at(row, case, "error_before"), spread) for row, spread in errors.items()}
+    astray = [row for row, (before, after) in start.items() if before.n and after.n and after.mean > before.mean]
+    lost = f" Further from the truth than not fitting at all: {listed(astray)}." if astray else ""
     cut = [row for row, spread in errors.items() if spread.cut]
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
     return (
         f"At {case} N·m, with CMA-ES: {figures}. Of the published order, that Wasserstein is better than match-s is {_judged(first)}; "
-        f"that match-s is better than match-o is {_judged(second)}; that Wasserstein is better than match-o is {order_of(near, far)}.{budget}"
+        f"that match-s is better than match-o is {_judged(second)}; that Wasserstein is better than match-o is {order_of(near, far)}. Off by more than Wasserstein: {off}.{lost}{budget}"
     )
 
 
@@ -172,8 +181,8 @@ def against(one: Spread, other: Spread) -> str:
 
 def order_of(better: Spread, worse: Spread) -> str:
     """Whether one is better than the other, in words."""
-    if len(differences(better, worse)) < 2:
-        return "not judged (one seed)"
+    if len(both := differences(better, worse)) < 2:
+        return "not judged (one seed)" if len(both) else "not judged (no robot that both have)"
     if apart(worse, better):
         return "refuted"
     return "confirmed" if apart(better, worse) else "neither confirmed nor refuted"
@@ -196,7 +205,7 @@ def recovery_aim(found: Figures) -> list[str]:
     above = ", ".join(f"{row} {sum(one > 1 for one in each)} of {len(each)}" for row, each in times.items())
     return [
         "Is an answer the minimum of its cost? In the last column its cost is divided by the cost of the hidden armature and friction, with the noise of the truth or of the answer, "
-        f"whichever is less. Above 1 the search had not found the minimum ({above}, of the cells that keep it); below 1 something else costs less than the truth on that log."
+        f"whichever is less, over all noises. Above 1 the search had not found the minimum ({above}, of the cells that keep it); below 1 something else costs less than the truth on that log."
     ]
 
 

@@ -1,13 +1,12 @@
-"""The sections of docs/results.md but that of parameter recovery, each from the figures of its table. Every sentence is computed: none knows a result."""
+"""What docs/results.md says about families, horizons and data. Every sentence is computed: none knows a result."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paper_tables import biped, data, failures, policies
+from paper_tables import data, policies
 from paper_tables.spread import Spread, apart, shared, surety
-from paper_tables.words import NOT_YET, NOTHING, Figures, gaps, listed, nowhere, percent, plain, share, shown, table
-from surefoot.verify.evaluate import RISING_GATE
+from paper_tables.words import NOT_YET, NOTHING, Figures, by, gaps, listed, percent, plain, share, shown, table
 
 PUBLISHED_GENERATIONS = 10_000  # of a network's weights
 WALKED = (
@@ -41,8 +40,7 @@ def families_section(found: Figures) -> tuple[list[str], list[str]]:
         rows = policy_rows(found, (policies.ORIGINAL, *policies.FAMILIES), column)
         lines += [f"**{column}**", "", *table([column, "held-out gap", "floor", *(name for _, name, _ in WALKED)], rows), ""]
         said += [family_gaps(found, column), policy_changes(found, {family: family for family in policies.FAMILIES}, column)]
-    said.append(spring_published(found))
-    return lines[:-1], said
+    return lines[:-1], [*said, spring_published(found), *without_choice(found)]
 
 
 def spring_published(found: Figures) -> str:
@@ -57,7 +55,23 @@ def spring_published(found: Figures) -> str:
         each = [(family, old, new) for family, old, new in each if old.known and new.known]
         if each:
             ways.append(f"at {way} {', '.join(f'{drift(old)} -> {drift(new)} ({family})' for family, old, new in each)}")
-    return f"{said} Here it goes {' and '.join(ways)}." if ways else said
+    return f"{said} Here it goes {' and '.join(ways)}.{static_fails(found)}" if ways else said
+
+
+def static_fails(found: Figures) -> str:
+    """Whether static parameters fail outright on the spring joint, as published."""
+    gap, was = found.at("static", policies.SPRING, "gap"), found.at("static", policies.SPRING, "gap_before")
+    fell, falls = (
+        sum(one.mean for one in side) for side in zip(*(both(found, "static", policies.SPRING, name) for name in FALLS), strict=True)
+    )
+    if not gap.n:
+        return ""
+    if falls > fell + 90:
+        return f" That static parameters fail outright holds here: {falls:.0f} of 180 fall with the policy that comes of them."
+    return (
+        f" That static parameters fail outright does not hold here: they close {100 * (1 - gap.mean / was.mean):.0f} % of the gap by standing for what is missing, "
+        f"and {falls:.0f} of 180 fall with the policy that comes of them. A spring is linear in position: terms of a torque or of an action that are linear too hold it exactly, and the published network had to learn it."
+    )
 
 
 def family_gaps(found: Figures, column: str) -> str:
@@ -67,8 +81,10 @@ def family_gaps(found: Figures, column: str) -> str:
     """
     measured = [set(spread.by_seed) for family in policies.FAMILIES if (spread := found.at(family, column, "gap")).n]
     seeds = set.intersection(*measured) if measured else set()
-    floors = [found.at(family, column, "robot_floor").by_seed for family in policies.FAMILIES]
-    floor = {seed: min(one[seed] for one in floors if seed in one) for seed in seeds if any(seed in one for one in floors)}
+    gaps_of = {family: found.at(family, column, "gap").by_seed for family in policies.FAMILIES}
+    floors_of = {family: found.at(family, column, "robot_floor").by_seed for family in policies.FAMILIES}
+    best = {seed: min((f for f in gaps_of if seed in gaps_of[f]), key=lambda f: gaps_of[f][seed]) for seed in seeds}
+    floor = {seed: floors_of[family][seed] for seed, family in best.items() if seed in floors_of[family]}
     parts = []
     for family in policies.FAMILIES:
         gap = found.at(family, column, "gap")
@@ -80,7 +96,19 @@ def family_gaps(found: Figures, column: str) -> str:
             parts.append(f"{family} is refused")
     if not parts:
         return f"The gaps of the {column}: {NOT_YET.lower()}"
-    return f"On held-out episodes of the {column}, in units of what the robot differs from itself, {listed(parts)}."
+    robots = f"{len(floor)} robot{'' if len(floor) == 1 else 's'}"
+    return f"On held-out episodes of the {column}, in units of what the robot differs from itself ({robots}), {listed(parts)}."
+
+
+def without_choice(found: Figures) -> list[str]:
+    """In how many cells training was kept, and which are so old that they do not say."""
+    cells = [one for one in found.kept if "return" in one.figures and one.row not in (policies.ORIGINAL, data.NO_DATA)]
+    old = sorted({f"{one.row} ({one.column}, seed {one.seed})" for one in cells if "training_kept" not in one.figures})
+    kept = [one.figures["training_kept"] for one in cells if "training_kept" in one.figures]
+    said = f"Training was kept in {sum(kept)} of {len(kept)} cells" if kept else ""
+    if old:
+        said += f"{'; not' if said else 'Not'} known, and in the oldest a training could not be dropped: {', '.join(old)}"
+    return [f"{said}."] if said else []
 
 
 @dataclass(frozen=True)
@@ -96,6 +124,12 @@ def both(found: Figures, row: str, column: str, figure: str) -> tuple[Spread, Sp
     return shared(found.at(policies.ORIGINAL, column, figure), found.at(row, column, figure))
 
 
+ERRORS = (  # beside drift, return and falls: what a policy may do worse in, its name, digits and unit
+    ("velocity_error_m_s", "velocity error", 3, " m/s"), ("lateral_m", "drift across the way", 2, " m"), ("turn_error_rad_s", "turning error", 3, " rad/s"),
+)  # fmt: skip
+ALL_ERRORS = "drift, return, falls, velocity error, drift across the way or turning error"
+
+
 def change(found: Figures, row: str, column: str) -> Change | None:
     """None where one of the two is not measured. Drift is that of robots that stay up, so falls are compared too."""
     old, new = both(found, row, column, "drift_m")
@@ -106,10 +140,11 @@ def change(found: Figures, row: str, column: str) -> Change | None:
     words = f"drift {drift(old)} -> {drift(new)}, return {plain(paid, digits=1)} -> {plain(pays, digits=1)}"
     words += f", falls {fell:.1f} -> {falls:.1f} of 180" if falls > fell or fell else ""
     worse = [f"drift ({chance(old, new)})"] * drifts_more(new, old) + [f"return ({surety(paid, pays)})"] * (pays.mean < paid.mean)
-    worse += ["falls"] * (falls > fell)
-    for name, figure in (("drift across the way", "lateral_m"), ("turning", "turn_error_rad_s")):
+    worse += [f"falls ({fell:.1f} -> {falls:.1f} of 180)"] * (falls > fell)
+    for figure, name, digits, unit in ERRORS:
         before, after = both(found, row, column, figure)
-        worse += [f"{name} ({surety(before, after)})"] * (after.mean > before.mean)
+        if after.mean > before.mean:
+            worse.append(f"{name} ({plain(before, digits=digits)} -> {plain(after, digits=digits)}{unit}, {surety(before, after)})")
     return Change(words, worse)
 
 
@@ -145,7 +180,7 @@ def policy_changes(found: Figures, rows: Mapping[str, str], column: str) -> str:
     verdict = (
         f"worse than the original: {listed(worse)}"
         if worse
-        else f"none {'of these ' if left else ''}is worse than the original in drift, return, falls or turning"
+        else f"none {'of these ' if left else ''}is worse than the original in {ALL_ERRORS}"
     )
     return f"Policies on the {column}, drift as the sum of four directions: {', '.join(parts)}; {verdict}{left}."
 
@@ -159,7 +194,8 @@ def horizon_section(found: Figures) -> tuple[list[str], list[str]]:
     rows = policy_rows(found, tuple(names), policies.SPRING)
     lines = table([policies.SPRING, "held-out gap", "floor", *(name for _, name, _ in WALKED)], [[names[row[0]], *row[1:]] for row in rows])
     rest = {row: name for row, name in policies.HORIZON_ROWS.items() if row not in (policies.ORIGINAL, *CLAIMED)}
-    return lines, [*horizon_claim(found), policy_changes(found, rest, policies.SPRING)]
+    ours = "Ours differs from the other rows in search, cost and model at once: only the rows of CMA-ES among each other tell what a cost does."
+    return lines, [*horizon_claim(found), policy_changes(found, rest, policies.SPRING), ours, *without_choice(found)]
 
 
 CLAIMED = {"match-s-1, weights": "its weights searched", "match-s-1": "curves searched that it is then taught"}
@@ -174,12 +210,12 @@ def horizon_claim(found: Figures) -> list[str]:
             parts.append(f"with {how}: {NOT_YET.lower().rstrip('.')}")
             continue
         before, after = (found.at(row, policies.SPRING, name) for name in ("gap_before", "gap"))
-        worse = (
-            f"worse than the original in {listed(changed.worse)}" if changed.worse else "not worse than the original in anything measured"
-        )
+        worse = f"worse than the original in {listed(changed.worse)}" if changed.worse else f"not worse than the original in {ALL_ERRORS}"
         gap = f"the gap goes {plain(before, digits=3)} -> {plain(after, digits=3)}"
         parts.append(f"with {how}, {gap} and the policy is {worse} ({changed.words})")
-    said = [f"The paper claims that match-s-1 with a network makes the policy worse than the original. Here, {'; '.join(parts)}."]
+    said = [
+        f"The paper claims that match-s-1 with a network makes the policy worse than the original. {claim_holds(found)} With more of what was measured: {'; '.join(parts)}."
+    ]
     generations = found.at("match-s-1, weights", policies.SPRING, "generations")
     if generations.n:
         said.append(
@@ -187,6 +223,20 @@ def horizon_claim(found: Figures) -> list[str]:
             "instead of each joint, and scales, first spread and limits of ours. It says what the cost does at this budget, and not whether the claim holds for theirs."
         )
     return said
+
+
+def claim_holds(found: Figures) -> str:
+    """By return and drift, the two that sum up a policy, with the weights searched as in the paper."""
+    row = next(iter(CLAIMED))
+    (paid, pays), (old, new) = (both(found, row, policies.SPRING, figure) for figure in ("return", "drift_m"))
+    if not (pays.n and new.n):
+        return "Whether that holds here is not measured yet."
+    lower, further = apart(pays, paid), apart(old, new)
+    higher, nearer = apart(paid, pays), apart(new, old)
+    verdict = "holds" if lower or further else "does not hold" if higher or nearer else "is neither confirmed nor refuted"
+    if (lower or further) and (higher or nearer):
+        verdict = "holds in one figure and not in the other"
+    return f"By return ({by(paid, pays, digits=1)}, where less is worse) and drift ({by(old, new, unit=' m')}, where more is worse) that {verdict} here."
 
 
 def data_section(found: Figures) -> tuple[list[str], list[str]]:
@@ -214,7 +264,7 @@ def data_section(found: Figures) -> tuple[list[str], list[str]]:
         "simulated s",
         "of a budget of",
     ]
-    return table(headings, rows), [data_growth(found), data_drift(found), data_length(found)]
+    return table(headings, rows), [data_growth(found), data_drift(found), data_length(found), *without_choice(found)]
 
 
 def _same_robots(there: Sequence[tuple[str, Spread]]) -> list[tuple[str, Spread]]:
@@ -269,98 +319,3 @@ def data_length(found: Figures) -> str:
     there = _same_robots([(f"{count} of {seconds} s", found.at(count, seconds, "error")) for count, seconds in same])
     parts = [f"{name} {share(spread)}" for name, spread in there]
     return f"The same 2.1 minutes in rollouts of another length: {', '.join(parts)}." if len(parts) > 1 else f"The length of rollouts: {NOT_YET.lower()}"  # fmt: skip
-
-
-def failures_section(found: Figures) -> tuple[list[str], list[str]]:
-    """Rollouts that fall."""
-    rows = [[row, *(percent(found.at(row, each, "error"), found.seeds) for each in failures.SHARES)] for row in failures.ROWS]  # fmt: skip
-    used = [percent(found.at(failures.GATED, each, "used_share"), found.seeds) for each in failures.SHARES]
-    lines = table(
-        ["parameter error", *(f"{each} fall" for each in failures.SHARES)], [*rows, ["share of the log that our gate leaves", *used]]
-    )
-    said = [failures_growth(found, row) for row in failures.ROWS]
-    worse = [f"{each} ({surety(found.at(failures.GATED, each, 'error'), found.at(failures.UNGATED, each, 'error'))})" for each in failures.SHARES if _worse(found, each)]  # fmt: skip
-    there = any(found.at(failures.GATED, each, "error").n and found.at(failures.UNGATED, each, "error").n for each in failures.SHARES)
-    if there:
-        cells = {f"{row} at {each}": found.at(row, each, "error") for row in (failures.GATED, failures.UNGATED) for each in failures.SHARES}
-        how = "than the same search on all rows"
-        said.append(f"The gate makes it worse at {listed(worse)} of falls{gaps(cells)}." if worse else nowhere("The gate", cells, how))
-    return lines, said
-
-
-def _worse(found: Figures, column: str) -> bool:
-    gated, whole = (found.at(row, column, "error") for row in (failures.GATED, failures.UNGATED))
-    return bool(gated.n and whole.n and gated.mean > whole.mean)
-
-
-def failures_growth(found: Figures, row: str) -> str:
-    """What the first and the largest share that was measured do."""
-    there = [(each, spread) for each in failures.SHARES if (spread := found.at(row, each, "error")).n]
-    refused = [f"{each} ({spread.refused})" for each in failures.SHARES if (spread := found.at(row, each, "error")).refused]
-    words = f"; refused at {listed(refused)}" if refused else ""
-    if len(there) < 2:
-        return f"{row.capitalize()}: {NOT_YET.lower()}" if not words else f"{row.capitalize()}{words}."
-    (few, first), (many, last) = there[0], there[-1]
-    first, last = shared(first, last)
-    return f"{row.capitalize()}: {share(first)} at {few} of falls, {share(last)} at {many} ({surety(first, last)}){words}."
-
-
-UPRIGHT = (
-    ("stood", "stood for 10 s, of 100", 1), ("lateral_m", "lateral drift, m", 2), ("drift_m", "off the commanded place, m", 2),
-    ("velocity_error_m_s", "velocity error, m/s", 3), ("falls_straight", "falls of 40 straight", 1), ("falls", "of 100 others", 1),
-)  # fmt: skip
-
-
-def biped_section(found: Figures) -> tuple[list[str], list[str]]:
-    """Walking on the hind legs, before and after the loop."""
-    rows = []
-    for row, column in biped.BIPED.places:
-        gap, floor = (found.at(row, column, name) for name in ("gap", "floor"))
-        walked = [shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits) for name, _, digits in UPRIGHT]
-        rows.append([f"{row}, {column}", *walked, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4)])
-    lines = table(["policy and robot", *(name for _, name, _ in UPRIGHT), "held-out gap", "floor"], rows)
-    said = [one for robot in biped.ROLLOUTS for one in (*biped_drift(found, robot), *biped_place(found, robot))]
-    return lines, [*said, *biped_gate(found)]
-
-
-def biped_drift(found: Figures, robot: str) -> list[str]:
-    """What the loop does to the drift on one kind of robot; of those that stay up, so falls stand beside it."""
-    old, new = both(found, biped.AFTER, robot, "lateral_m")
-    if new.refused:
-        count = f"{new.refused} seed{'s' if new.refused > 1 else ''}"
-        return [f"After the loop, {robot}: refused in {count}, since a policy that falls gives no log to fit."]
-    if not (old.known and new.known):
-        return [f"The drift on the hind legs, {robot}: {NOT_YET.lower()}"]
-    fell, falls = both(found, biped.AFTER, robot, "falls_straight")
-    said = (
-        f"Lateral drift after 4 s at 0.5 m/s, {robot}: {drift(old)} before the loop, {drift(new)} after it ({chance(old, new)}), "
-        f"with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
-    )
-    worse = " It does NOT become less." if drifts_more(new, old) else ""
-    return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}"]
-
-
-def biped_place(found: Figures, robot: str) -> list[str]:
-    """What else the loop changes: a robot that goes too fast or too slow is as far from its place as one that goes astray."""
-    parts = []
-    for figure, name, digits, unit in (
-        ("drift_m", "distance from the commanded place", 2, " m"), ("velocity_error_m_s", "velocity error", 3, " m/s"), ("falls", "falls under other commands", 1, " of 100"),
-    ):  # fmt: skip
-        old, new = both(found, biped.AFTER, robot, figure)
-        if old.n and new.n:
-            parts.append(f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})")
-    return [f"The loop as a whole, {robot}: {', '.join(parts)}."] if parts else []
-
-
-def biped_gate(found: Figures) -> list[str]:
-    """Whether the policy is good enough to be shipped."""
-    stood = found.at(biped.ORIGINAL, biped.NOMINAL, "stood")
-    if not stood.n:
-        return []
-    enough = stood.mean >= RISING_GATE["stood"]
-    verdict = (
-        "which is enough to ship it"
-        if enough
-        else f"and {RISING_GATE['stood']} are asked for, so that it is not shipped: the table shows what there is"
-    )
-    return [f"In its own simulator the policy stands for 10 s in {stood.mean:.0f} of 100 episodes, {verdict}."]

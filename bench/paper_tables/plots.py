@@ -95,9 +95,9 @@ def data_plot(found: Figures) -> list[str]:
 
 def biped_plot(found: Figures) -> list[str]:
     """Lateral drift on the hind legs."""
-    looks = {biped.ORIGINAL: SIMULATOR, biped.AFTER: ADAPTED}
+    looks = {biped.ORIGINAL: SIMULATOR, biped.NO_FIT: FOURTH, biped.AFTER: ADAPTED}
     made = [
-        bar(f"{row}, {column}", found.at(row, column, "lateral_m"), ROBOT if column == biped.NOMINAL else looks[row])
+        bar(f"{row.partition(',')[0]}, {column}", found.at(row, column, "lateral_m"), ROBOT if column == biped.NOMINAL else looks[row])
         for row, column in biped.BIPED.places
     ]
     return [bars([one for one in made if one.value == one.value], "lateral drift after 4 s, m", title="On the hind legs")]

@@ -96,12 +96,17 @@ def shared(one: Spread, other: Spread) -> tuple[Spread, Spread]:
     return (one.among(seeds), other.among(seeds)) if seeds else (one, other)
 
 
+def half_width(off: np.ndarray) -> float:
+    """Of the 95 % interval of a mean difference, by Student's t; NaN of fewer than two."""
+    if len(off) < 2:
+        return math.nan
+    return STUDENT[min(len(off) - 1, len(STUDENT)) - 1] * float(off.std(ddof=1)) / math.sqrt(len(off))
+
+
 def apart(low: Spread, high: Spread) -> bool:
     """Whether `high` is above `low` beyond chance: by Student's t over the differences of each seed, at 95 %, two-sided."""
     off = differences(low, high)
-    if len(off) < 2:
-        return False
-    return float(off.mean()) > STUDENT[min(len(off) - 1, len(STUDENT)) - 1] * float(off.std(ddof=1)) / math.sqrt(len(off))
+    return len(off) > 1 and float(off.mean()) > half_width(off)
 
 
 def surety(one: Spread, other: Spread) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paper_tables.cells import Kept
-from paper_tables.spread import Spread, is_number, spread_of
+from paper_tables.spread import Spread, differences, half_width, is_number, spread_of
 
 NOTHING = "–"
 CUT = "†"  # a search of this cell ended with its budget, before it settled
@@ -57,6 +57,15 @@ def plain(spread: Spread, *, scale: float = 1.0, unit: str = "", digits: int = 2
 def share(spread: Spread) -> str:
     """The mean in percent, for a sentence."""
     return plain(spread, scale=100, unit=" %", digits=1)
+
+
+def by(old: Spread, new: Spread, *, scale: float = 1.0, unit: str = "", digits: int = 2) -> str:
+    """How much more the second is on the same robots, with the 95 % interval of that; or that one robot says nothing about chance."""
+    off = scale * differences(old, new)
+    if not len(off):
+        return "not on the same robots"
+    text = f"{off.mean():+.{digits}f}"
+    return f"{text}{unit} on one robot" if len(off) == 1 else f"{text} ± {half_width(off):.{digits}f}{unit} on {len(off)} robots"
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
