@@ -82,6 +82,14 @@ class TestJudgement:
         assert found.old_m_s == pytest.approx(0.05)
         assert found.new_m_s == pytest.approx(0.04)
 
+    def test_part_of_the_way_has_to_be_better_and_all_of_it_only_not_worse(self):
+        command = told()
+        same = (command, off_by(command, 0.1, 0.05), first(0), off_by(command, 0.1, 0.05, seed=2), first(0))
+        assert judged(*same).reason == ""
+        assert "may be chance" in judged(*same, surely=True).reason
+        assert judged(command, off_by(command, 0.2, 0.05), first(0), off_by(command, 0.1, 0.05, seed=2), first(0), surely=True).reason == ""
+        assert judged(command, off_by(command, 0.1), first(20), off_by(command, 0.1), first(0), surely=True).reason == ""  # fewer falls
+
     def test_where_all_fell_the_trained_policy_stays(self):
         command = told()
         found = judged(command, command, first(N), command, first(N))
@@ -102,8 +110,9 @@ class TestWalks:
         def make(n, seed, period):
             return Worlds(go2, n, seed=seed)
 
-        worse, better = choose(go2, walks, stands, make, 8), choose(go2, stands, walks, make, 8)
+        worse, better = choose(go2, walks, lambda share: stands, make, 8), choose(go2, stands, lambda share: walks, make, 8)
         assert "the error that lasts" in worse.reason
+        assert worse.share == 0
         assert better.reason == ""
         assert better.new_m_s == pytest.approx(worse.old_m_s)  # the same walks, whoever comes first
         assert better.old_m_s > 2 * better.new_m_s
@@ -116,7 +125,7 @@ class TestFineTuning:
 
         def velocities(robot, policy, worlds, rising, heard, seconds):
             asked.append(policy)
-            return off_by(heard, 0.2 if spoiled and len(asked) == 2 else 0.1), np.zeros(worlds.n, bool)
+            return off_by(heard, 0.2 if spoiled and len(asked) > 1 else 0.1), np.zeros(worlds.n, bool)
 
         monkeypatch.setattr(module, "velocities", velocities)
         policy, said = policy_of(go2, tmp_path), []
@@ -131,6 +140,29 @@ class TestFineTuning:
         noted = json.loads(OnnxPolicy.load(path).metadata["surefoot.choice"])
         assert noted["kept"] == ("old" if spoiled else "new")
         assert noted["robots"] == 5
+
+    def test_half_of_the_way_is_written_where_all_of_it_falls(self, go2, tmp_path, monkeypatch):
+        asked = []
+
+        def velocities(robot, policy, worlds, rising, heard, seconds):
+            asked.append(read_chain(onnx.load(policy.name)).layers[0][0] if policy.name.endswith("policy.onnx") else None)
+            return off_by(heard, (0.2, 0.05, 0.1)[len(asked) - 1]), np.full(worlds.n, len(asked) == 2)
+
+        monkeypatch.setattr(module, "velocities", velocities)
+        policy, said = policy_of(go2, tmp_path), []
+        path = finetune(
+            go2, policy, by_type(go2), walk(go2), tmp_path / "out", length=Length(3), settings=replace(SMALL, judges=5), say=said.append
+        )
+        begun, written = (read_chain(onnx.load(one)).layers[0][0] for one in (path.parent / "begun.onnx", path))
+        trained, half = asked[1:]
+        assert not np.allclose(trained, begun)
+        np.testing.assert_allclose(half, (begun + trained) / 2, atol=1e-6)
+        np.testing.assert_allclose(written, half, atol=1e-6)
+        assert said[-1].startswith(
+            "50 % of the way to the trained policy is kept, since 5 of 5 fell with it, 0 without; on the same walks 0 of 5 fell"
+        )
+        noted = json.loads(OnnxPolicy.load(path).metadata["surefoot.choice"])
+        assert (noted["kept"], noted["share"], noted["new_falls"]) == ("part", 0.5, 0)
 
     def test_a_longer_run_goes_on_from_the_training_that_was_not_kept(self, go2, tmp_path, monkeypatch):
         shown = []

@@ -404,10 +404,23 @@ class TestEnds:
         says = "velocity error 0.100 → 0.050 m/s, falls 6 → 0 of 56, falls when pushed 9 → 2 of 40 in the fitted simulator"
         assert says in loop()[1]
 
-    @pytest.mark.parametrize("choice", [None, {"kept": "new", "reason": ""}, {"kept": "old", "reason": "9 of 96 fell with it"}])
-    def test_a_training_that_was_not_kept_is_told(self, stage, loop, choice):
+    @pytest.mark.parametrize(
+        ("choice", "says"),
+        [
+            (None, ""),
+            ({"kept": "new", "reason": "", "share": 1.0}, ""),
+            (
+                {"kept": "part", "reason": "9 of 96 fell with it", "share": 0.5},
+                "50 % of the way to what was trained, training made it worse",
+            ),
+            ({"kept": "old", "reason": "9 of 96 fell with it", "share": 0.0}, "trimmed only, training made it worse"),
+        ],
+    )
+    def test_a_training_that_was_not_kept_is_told(self, stage, loop, choice, says):
         stage.evaluation = {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.05), "choice": choice}
-        assert ("training made it worse" in " ".join(loop()[1].split())) == bool(choice and choice["reason"])
+        told = " ".join(loop()[1].split())
+        assert says in told
+        assert ("training made it worse" in told) == bool(says)
 
     def test_a_policy_that_always_falls_still_has_its_sentence(self, stage, loop):
         stage.evaluation = {"before": evaluation(None, None), "after": evaluation(0.2, 0.05)}

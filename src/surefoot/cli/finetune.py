@@ -50,8 +50,8 @@ def finetune_policy(
 
     What the policy is off by, command for command, is measured there and taken out first, and again at the end (the trim). In between,
     every world draws its own numbers from a little more than the fit's 90 % intervals. The policy is held near its old
-    actions, less and less, so that the gait changes where the gap asks for it; a policy that falls or strays more after training than
-    before it is not kept. Writes policy.onnx (with the contract and, where it has one, the normalization inside), begun.onnx (what
+    actions, less and less, so that the gait changes where the gap asks for it; of a training after which it falls or strays more than
+    before, half or a quarter of the way is kept, or nothing. Writes policy.onnx (with the contract and, where it has one, the normalization inside), begun.onnx (what
     training began from), checkpoint.safetensors, config.json, eval.json and TensorBoard files to the folder --out.
     Interrupted with Ctrl-C or killed, the same command continues.
 
@@ -68,7 +68,7 @@ def finetune_policy(
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
         steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on the task's own rewards alone
         trim_s: before and after training, correct the commands inside the network so that the robot is where it was told to be after so long; 0: never
-        judges: robots that walk with the policy before training and after it; one that training made worse is not kept. 0 keeps it whatever it does
+        judges: robots that walk with the policy before training and after it; of one that training made worse, part of the way is kept, or nothing. 0 keeps it whatever it does
         mirrored: learn from mirrored samples too, where the adaptation is the same left and right
         worlds: robots simulated side by side
         seed: of everything random

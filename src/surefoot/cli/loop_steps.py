@@ -236,7 +236,9 @@ def _finetune(plan: Plan) -> Step:
         found = read_figures(place / "eval.json")
         drifts, errors = zip(*(walking(found[side]) for side in ("before", "after")), strict=True)
         walks = f"drift {arrow(drifts, 2)} m, velocity error {arrow(errors, 3)} m/s"
-        kept = "; trimmed only, training made it worse" if (found.get("choice") or {}).get("reason") else ""
+        choice = found.get("choice") or {}
+        part = f"{100 * choice['share']:.0f} % of the way to what was trained" if choice.get("share") else "trimmed only"
+        kept = f"; {part}, training made it worse" if choice.get("reason") else ""
         return Result(f"{walks}{falls_words(found)} in the fitted simulator{kept}{longer(place / CHECKPOINT, plan.minutes)}")
 
     return Step(TUNED, words, (plan.folder("fit") / ADAPTATION,), ("policy.onnx", "eval.json"), result, threads=plan.threads)

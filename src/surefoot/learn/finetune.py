@@ -208,11 +208,16 @@ def finetune(
         write_chain(written, robot.contract, chain, says)
     if settings.judges and imported.exact and not only_trim:
         write_chain(out / BEGUN, robot.contract, start, says)
-        choice = choose(told, OnnxPolicy.load(out / BEGUN), OnnxPolicy.load(written), fitted_worlds, settings.judges, seed)
+        trained = read_chain(onnx.load(written))
+
+        def on_the_way(share: float) -> OnnxPolicy:
+            write_chain(written, robot.contract, start.toward(trained, share), says)
+            return OnnxPolicy.load(written)
+
+        choice = choose(told, OnnxPolicy.load(out / BEGUN), on_the_way, fitted_worlds, settings.judges, seed)
         if say is not None:
             say(choice.says)
-        kept = start if choice.reason else read_chain(onnx.load(written))
-        write_chain(written, robot.contract, kept, says | {"surefoot.choice": json.dumps(choice.to_dict())})
+        write_chain(written, robot.contract, start.toward(trained, choice.share), says | {"surefoot.choice": json.dumps(choice.to_dict())})
     return written
 
 

@@ -1,12 +1,14 @@
-"""Which policy is kept: the one that was trained, or the one that it began from.
+"""Which policy is kept: the one that was trained, one on the way to it, or the one that it began from.
 
 Minutes of training are a bet. A policy near the edge of its balance can lose it under exploration noise, and what is written then falls
 more, or goes astray further, than what it began from did. Both walk the same commands in the fitted simulator, and a trained policy that is
-worse there beyond chance is not kept.
+worse there beyond chance is not kept. Weights between the two walk in between, and often keep the balance of the one with most of what the
+other learned, so that part of the way is tried before all of it is given up.
 """
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,46 +27,72 @@ BEYOND_CHANCE = 2.0  # standard errors
 WORSE = 1.1  # times the old error: training also mends what is not measured here, as momentary errors
 
 
+SHARES = (1.0, 0.5, 0.25)  # of the way to the trained policy, tried in turn
+
+
 @dataclass(frozen=True)
 class Choice:
-    """What two policies did on the same walks."""
+    """What two policies did on the same walks, and which is kept."""
 
     robots: int
     old_falls: int
     new_falls: int
     old_m_s: float  # how fast errors that last lead off the way, of robots that stayed up with both
     new_m_s: float
-    reason: str  # why the old one is kept; empty where the new one is
+    reason: str  # why the trained policy is not kept as it is; empty where it is
+    share: float  # of the way to it that is kept; the figures above are of this policy, or where nothing is kept of the trained one
 
     @property
     def says(self) -> str:
         """One sentence."""
-        if self.reason:
-            return f"the trained policy is not kept, since {self.reason}; what is written is the policy that it began from"
-        return (
-            f"the trained policy is kept: on the same walks {self.new_falls} of {self.robots} fell (before training {self.old_falls}), "
+        walks = (
+            f"on the same walks {self.new_falls} of {self.robots} fell (before training {self.old_falls}), "
             f"the error that lasts is {self.new_m_s:.3f} m/s ({self.old_m_s:.3f})"
         )
+        if not self.reason:
+            return f"the trained policy is kept: {walks}"
+        if self.share:
+            return f"{100 * self.share:.0f} % of the way to the trained policy is kept, since {self.reason}; {walks}"
+        return f"the trained policy is not kept, since {self.reason}; what is written is the policy that it began from"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        found: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"kept": "old" if self.reason else "new"})
+        kept = "new" if not self.reason else "part" if self.share else "old"
+        found: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"kept": kept})
         return found
 
 
-def choose(robot: Robot, old: OnnxPolicy, new: OnnxPolicy, make_worlds: MakeWorlds, robots: int, seed: int = 0) -> Choice:
-    """Let both policies walk with as many robots, under the same commands and the same noise.
+def choose(
+    robot: Robot, old: OnnxPolicy, candidate: Callable[[float], OnnxPolicy], make_worlds: MakeWorlds, robots: int, seed: int = 0
+) -> Choice:  # fmt: skip
+    """Let policies walk with as many robots, under the same commands and the same noise: the old one, the new one, and where that is worse the ones in between.
 
-    Commands are those of the contract's range, and upright is what the robot's posture says.
+    `candidate` gives the policy a share of the way to the new one. Commands are those of the contract's range, and upright is what the
+    robot's posture says.
     """
     command = _commands(robot.contract.command_range, robots, np.random.default_rng([seed, 17]))
-    rest = np.zeros((robots, 3))
-    walked = [velocities(robot, policy, make_worlds(robots, seed + 1009, None), rest, command, HELD_S) for policy in (old, new)]
-    return judged(command, *walked[0], *walked[1])
+
+    def walked(policy: OnnxPolicy) -> tuple[np.ndarray, np.ndarray]:
+        return velocities(robot, policy, make_worlds(robots, seed + 1009, None), np.zeros((robots, 3)), command, HELD_S)
+
+    before = walked(old)
+    whole = judged(command, *before, *walked(candidate(SHARES[0])))
+    if not whole.reason:
+        return whole
+    for share in SHARES[1:]:
+        part = judged(command, *before, *walked(candidate(share)), surely=True)
+        if not part.reason:
+            return replace(part, reason=whole.reason, share=share)
+    return whole
 
 
-def judged(command: np.ndarray, old: np.ndarray, old_fell: np.ndarray, new: np.ndarray, new_fell: np.ndarray) -> Choice:
-    """From commands and velocities (k, n, 3), and who fell, (n,): falls count first, then what lasts; a tie is the trained policy's."""
+def judged(
+    command: np.ndarray, old: np.ndarray, old_fell: np.ndarray, new: np.ndarray, new_fell: np.ndarray, *, surely: bool = False
+) -> Choice:
+    """From commands and velocities (k, n, 3), and who fell, (n,): falls count first, then what lasts.
+
+    A tie is the trained policy's; `surely` asks a policy to be better, in falls or in what lasts, beyond chance.
+    """
     up = ~(old_fell | new_fell)
     off = [np.mean([astray(c, c - v) for c, v in zip(command, went, strict=True)], axis=0)[up] for went in (old, new)]
     old_m_s, new_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
@@ -74,7 +102,9 @@ def judged(command: np.ndarray, old: np.ndarray, old_fell: np.ndarray, new: np.n
         reason = f"{new_fell.sum()} of {len(up)} fell with it, {old_fell.sum()} without"
     elif not safer and new_m_s > WORSE * old_m_s and new_m_s - old_m_s > BEYOND_CHANCE * chance_m_s:
         reason = f"the error that lasts is {new_m_s:.3f} m/s with it, {old_m_s:.3f} m/s without"
-    return Choice(len(up), int(old_fell.sum()), int(new_fell.sum()), old_m_s, new_m_s, reason)
+    elif surely and not safer and not old_m_s - new_m_s > BEYOND_CHANCE * chance_m_s:
+        reason = f"the error that lasts is {new_m_s:.3f} m/s with it, {old_m_s:.3f} m/s without, which may be chance"
+    return Choice(len(up), int(old_fell.sum()), int(new_fell.sum()), old_m_s, new_m_s, reason, 0.0 if reason else 1.0)
 
 
 def _commands(command_range: CommandRange, robots: int, rng: np.random.Generator) -> np.ndarray:
