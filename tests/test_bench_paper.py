@@ -546,9 +546,9 @@ class TestOtherSentences:
         told = [dataclasses.replace(one, figures=one.figures | {"training_kept": one.seed == 0}) for one in self.walks("static", 2.0, 1.0)]
         found = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *told, *self.walks("residual", 2.0, 1.0)[:1]]
         (said,) = pages.without_choice(Figures(found))
-        assert said.startswith("Training was kept in 1 of 2 cells; not known")
+        assert said.startswith("1 of 2 trainings were kept; not known")
         assert said.endswith(": residual (spring joint, seed 0).")
-        assert pages.without_choice(Figures(told)) == ["Training was kept in 1 of 2 cells."]
+        assert pages.without_choice(Figures(told)) == ["1 of 2 trainings were kept."]
         assert pages.without_choice(Figures(self.walks(policies.ORIGINAL, 2.0, 10.0))) == []
 
     def test_gaps_are_in_units_of_the_floor_of_the_family_that_fits_best(self):
@@ -632,11 +632,13 @@ class TestOtherSentences:
     def test_what_the_fit_does_for_a_biped(self):
         found = kept(biped.NO_FIT, biped.UNEVEN, 0.9, 1.1, figure="lateral_m", training_kept=False)
         assert page_biped.biped_without(Figures(found), biped.UNEVEN) == []
-        found += kept(biped.AFTER, biped.UNEVEN, 0.3, 0.4, figure="lateral_m", training_kept=True)
+        found += kept(biped.AFTER, biped.UNEVEN, 0.3, 0.4, figure="lateral_m", training_kept=0.5)
         (said,) = page_biped.biped_without(Figures(found), biped.UNEVEN)
         assert "lateral drift 1.00 m without the fit, 0.35 m with it (-0.65 ± 0.64 m on 2 robots)" in said
         assert page_biped.biped_without(Figures(found), biped.SHIFTED) == []
-        assert page_biped.biped_kept(Figures(found))[0].startswith("Of the fits, 2 of 2 trainings were kept")
+        assert page_biped.biped_kept(Figures(found))[0].startswith(
+            "Of the fits, 0 of 2 trainings were kept, and part of the way to 2 more;"
+        )
 
     def test_failures(self):
         found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from paper_tables import biped
 from paper_tables.pages import both, chance, drift, drifts_more
 from paper_tables.spread import Spread, shared, surety
-from paper_tables.words import NOT_YET, Figures, by, listed, plain, shown, table
+from paper_tables.words import NOT_YET, Figures, by, listed, plain, shown, table, trainings
 from surefoot.verify.evaluate import RISING_GATE
 
 UPRIGHT = (
@@ -68,8 +68,8 @@ def biped_without(found: Figures, robot: str) -> list[str]:
 
 def biped_kept(found: Figures) -> list[str]:
     """In how many cells what was trained is what was written."""
-    kept = [bool(one.figures["training_kept"]) for one in found.kept if one.row == biped.AFTER and "training_kept" in one.figures]
-    return [f"Of the fits, {sum(kept)} of {len(kept)} trainings were kept; of the others only the trim is left."] if kept else []
+    said = trainings([one for one in found.kept if one.row == biped.AFTER])
+    return [f"Of the fits, {said}; of the others only the trim is left."] if said else []
 
 
 def biped_gate(found: Figures) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from paper_tables import data, policies
 from paper_tables.spread import Spread, apart, shared, surety
-from paper_tables.words import NOT_YET, NOTHING, Figures, by, gaps, listed, percent, plain, share, shown, table
+from paper_tables.words import NOT_YET, NOTHING, Figures, by, gaps, listed, percent, plain, share, shown, table, trainings
 
 PUBLISHED_GENERATIONS = 10_000  # of a network's weights
 WALKED = (
@@ -104,8 +104,7 @@ def without_choice(found: Figures) -> list[str]:
     """In how many cells training was kept, and which are so old that they do not say."""
     cells = [one for one in found.kept if "return" in one.figures and one.row not in (policies.ORIGINAL, data.NO_DATA)]
     old = sorted({f"{one.row} ({one.column}, seed {one.seed})" for one in cells if "training_kept" not in one.figures})
-    kept = [one.figures["training_kept"] for one in cells if "training_kept" in one.figures]
-    said = f"Training was kept in {sum(kept)} of {len(kept)} cells" if kept else ""
+    said = trainings(cells)
     if old:
         said += f"{'; not' if said else 'Not'} known, and in the oldest a training could not be dropped: {', '.join(old)}"
     return [f"{said}."] if said else []

@@ -63,7 +63,7 @@ def minutes(robot: str) -> str:
     return f"{biped.ROLLOUTS[robot] * biped.SECONDS / 60:.1f}"
 
 
-CHOICE = "A training that makes the policy fall or stray more in the fitted simulator is dropped there, and the trimmed policy kept."
+CHOICE = "A training that makes the policy fall or stray more in the fitted simulator is dropped there; part of the way to it is kept where that does better than the trimmed policy, which is kept otherwise."
 ABOUT = {
     "recovery": (
         "Parameter recovery",

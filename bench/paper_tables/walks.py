@@ -47,9 +47,9 @@ def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int, poli
 
 
 def kept_training(policy: Path) -> dict[str, Any]:
-    """Whether what was trained is what was written, or only the trim of what it began from."""
+    """How much of what was trained is in what was written: all (1), part of the way, or only the trim of what it began from (0)."""
     choice = json.loads(OnnxPolicy.load(policy).metadata.get("surefoot.choice", "null")) or {}
-    return {"training_kept": not choice.get("reason")}
+    return {"training_kept": choice.get("share", 0.0 if choice.get("reason") else 1.0)}
 
 
 def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:

@@ -84,6 +84,14 @@ def published(figures: Mapping[tuple[str, str], str], row: str, column: str) -> 
     return figures.get((row, column), NOTHING)
 
 
+def trainings(cells: Sequence[Kept]) -> str:
+    """How many trainings were kept, of the cells that say it; empty where none does."""
+    kept = [float(one.figures["training_kept"]) for one in cells if "training_kept" in one.figures]
+    parts = sum(0 < one < 1 for one in kept)
+    some = f", and part of the way to {parts} more" if parts else ""
+    return f"{sum(one == 1 for one in kept)} of {len(kept)} trainings were kept{some}" if kept else ""
+
+
 def gaps(cells: Mapping[str, Spread]) -> str:
     """What a comparison leaves out, in words: cells without a measurement, and seeds that were refused."""
     absent = [name for name, spread in cells.items() if not spread.known and not spread.refused]
