@@ -653,7 +653,7 @@ class TestOtherSentences:
         assert "not measured yet" in page_failures.failures_claim(Figures(found)).lower()
         told = [dataclasses.replace(one, figures=one.figures | {"simulated_falls": 0.0}) for one in found]
         said = page_failures.failures_claim(Figures(told))
-        assert "the error grows with them for: published cost, all rows; no fitted simulator falls" in said
+        assert 'the error grows with them on every robot for "published cost, all rows"; no fitted simulator falls' in said
         told[0].figures["simulated_falls"] = 0.25
         assert "up to 25 % of the rollouts" in page_failures.failures_claim(Figures(told))
         worse = [*found, *kept(failures.UNGATED, "0 %", 0.01, 0.02)]

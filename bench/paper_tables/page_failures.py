@@ -28,7 +28,8 @@ def failures_claim(found: Figures) -> str:
     falls = [float(one.figures["simulated_falls"]) for one in found.kept if one.row != failures.GATED and "simulated_falls" in one.figures]
     if not falls:
         return f"{CLAIM} {NOT_YET}"
-    harm = f"the error grows with them for: {', '.join(grown)}" if grown else "no error grows with them"
+    named = listed([f'"{row}"' for row in grown])
+    harm = f"the error grows with them on every robot for {named}" if grown else "no error grows with them on every robot"
     fall = (
         f"up to {100 * max(falls):.0f} % of the rollouts of a fitted simulator fall"
         if max(falls) > 0
