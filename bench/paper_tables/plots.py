@@ -94,13 +94,16 @@ def data_plot(found: Figures) -> list[str]:
 
 
 def biped_plot(found: Figures) -> list[str]:
-    """Lateral drift on the hind legs."""
+    """Lateral drift on the hind legs, and how far the robots are from where they were told to be."""
     looks = {biped.ORIGINAL: SIMULATOR, biped.NO_FIT: FOURTH, biped.AFTER: ADAPTED}
-    made = [
-        bar(f"{row.partition(',')[0]}, {column}", found.at(row, column, "lateral_m"), ROBOT if column == biped.NOMINAL else looks[row])
-        for row, column in biped.BIPED.places
-    ]
-    return [bars([one for one in made if one.value == one.value], "lateral drift after 4 s, m", title="On the hind legs")]
+    charts = []
+    for figure, axis in (("lateral_m", "lateral drift after 4 s, m"), ("drift_m", "off the commanded place after 4 s, m")):
+        made = [
+            bar(f"{row.partition(',')[0]}, {column}", found.at(row, column, figure), ROBOT if column == biped.NOMINAL else looks[row])
+            for row, column in biped.BIPED.places
+        ]
+        charts.append(bars([one for one in made if one.value == one.value], axis, title="On the hind legs"))
+    return charts
 
 
 def failures_plot(found: Figures) -> list[str]:
