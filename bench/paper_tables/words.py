@@ -86,9 +86,10 @@ def published(figures: Mapping[tuple[str, str], str], row: str, column: str) -> 
 
 def trainings(cells: Sequence[Kept]) -> str:
     """How many trainings were kept, of the cells that say it; empty where none does."""
-    kept = [float(one.figures["training_kept"]) for one in cells if "training_kept" in one.figures]
-    parts = sum(0 < one < 1 for one in kept)
+    kept = [one.figures["training_kept"] for one in cells if "training_kept" in one.figures]
+    parts, early = sum(0 < one < 1 for one in kept), sum(one is False for one in kept)  # a number since part of the way may be kept
     some = f", and part of the way to {parts} more" if parts else ""
+    some += f"; {early} of the others before part of the way could be" if early else ""
     return f"{sum(one == 1 for one in kept)} of {len(kept)} trainings were kept{some}" if kept else ""
 
 
