@@ -22,8 +22,9 @@ from pathlib import Path
 
 from paper_tables.cells import FOLDER, Settings, only, run
 from paper_tables.quick import quick
-from paper_tables.render import DOCS, render
+from paper_tables.render import DOCS, QUICK, render
 from paper_tables.tables import TABLES
+from results import write_results
 
 from surefoot.errors import SurefootError
 
@@ -45,6 +46,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="one cell of each table, a seed that is not committed, compared with those that are"
     )
+    parser.add_argument("--keep", action="store_true", help="with --quick: keep what it said, and show it on the page")
     parser.add_argument("--render", action="store_true", help="write the page only")
     parser.add_argument("--out", type=Path, help="keep cells and page in another folder, as for another budget")
     options = parser.parse_args(words)
@@ -58,8 +60,18 @@ def main(words: list[str] | None = None) -> int:
             fixed = [f"--{name}" for name in ("row", "column", "seed", "cells", "minutes") if getattr(options, name) is not None]
             if fixed:
                 raise SurefootError(f"--quick knows which cells it measures, and takes no {' or '.join(fixed)}; --table chooses among them")
+            said: list[str] = []
+
+            def say(line: str) -> None:
+                said.append(line)
+                print(line)
+
             with tempfile.TemporaryDirectory() as out:
-                return 0 if quick(tables, settings, Path(out), committed=folder) else 1
+                fine = quick(tables, settings, Path(out), committed=folder, say=say)
+            if options.keep:
+                write_results(QUICK, {"inside": fine, "said": said}, folder / QUICK)
+                print(f"wrote {render(folder, docs)}")
+            return 0 if fine else 1
         limits = {"most_cells": options.cells, "most_minutes": options.minutes}
         problems = [] if options.render else run(tables, settings, options.seed or range(options.seeds), folder=folder, **limits)
         print(f"wrote {render(folder, docs)}")

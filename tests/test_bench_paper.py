@@ -317,8 +317,18 @@ class TestQuick:
 
     @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
     def test_the_exit_code(self, monkeypatch, fine, code):
-        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed: fine and [one.name for one in chosen] == ["data"])
+        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed, say: fine and [one.name for one in chosen] == ["data"])
         assert paper.main(["--quick", "--table", "data"]) == code
+
+    def test_what_it_said_is_kept_where_asked_for(self, monkeypatch, tmp_path):
+        write_kept("data", kept("8", "4", 0.1, 0.2), tmp_path)
+        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed, say: bool(say("data: inside")) or True)
+        assert paper.main(["--quick", "--out", str(tmp_path)]) == 0
+        assert not (tmp_path / "results.md").exists()
+        assert paper.main(["--quick", "--keep", "--out", str(tmp_path)]) == 0
+        text = (tmp_path / "results.md").read_text()
+        assert text.endswith("\n- data: inside\n")
+        assert "## Measured again" in text
 
 
 class TestRecoverySentences:

@@ -1,5 +1,6 @@
 """docs/results.md and its figures, from the kept cells alone."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from surefoot.errors import SurefootError
 from surefoot.files import write_text
 
 BUDGETS = ("simulated_s", "iterations")
+QUICK = "quick.json"  # what `--quick --keep` said
 DOCS = Path(__file__).parents[2] / "docs"
 HEAD = f"""\
 # Results: what the paper claims, measured here
@@ -137,9 +139,20 @@ def render(folder: Path = FOLDER, docs: Path = DOCS) -> Path:
         "machine",
     ]
     lines += ["## What it took", "", *table(headings, facts), ""]
+    lines += again(folder / QUICK)
     path = docs / "results.md"
     write_text(path, "\n".join(lines))
     return path
+
+
+def again(path: Path) -> list[str]:
+    """What a run with other seeds said about the committed spreads, where one was kept."""
+    if not path.exists():
+        return []
+    content = json.loads(path.read_text(encoding="utf-8"))
+    where = content["provenance"]
+    about = f"`{where['command']}` on {where['machine']['cores']} cores of {where['machine']['cpu']}, {where['date'][:10]}, commit {str(where['commit'])[:8]}; a fit with the next seed of one cell of each table:"
+    return ["## Measured again", "", about, "", *(f"- {line}" for line in content["said"]), ""]
 
 
 def _facts(name: str, found: Figures, last: dict[str, Any]) -> list[str]:
