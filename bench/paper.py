@@ -64,7 +64,7 @@ def main(words: list[str] | None = None) -> int:
 
             def say(line: str) -> None:
                 said.append(line)
-                print(line)
+                print(line, flush=True)
 
             with tempfile.TemporaryDirectory() as out:
                 fine = quick(tables, settings, Path(out), committed=folder, say=say)
