@@ -644,7 +644,7 @@ class TestOtherSentences:
         assert page_biped.biped_without(Figures(found), biped.UNEVEN) == []
         found += kept(biped.AFTER, biped.UNEVEN, 0.3, 0.4, figure="lateral_m", training_kept=0.5)
         (said,) = page_biped.biped_without(Figures(found), biped.UNEVEN)
-        assert "lateral drift 1.00 m without the fit, 0.35 m with it (-0.65 ± 0.64 m on 2 robots)" in said
+        assert "lateral drift 1.00 without the fit, 0.35 m with it (-0.65 ± 0.64 on 2 robots)." in said
         assert page_biped.biped_without(Figures(found), biped.SHIFTED) == []
         assert page_biped.biped_kept(Figures(found))[0].startswith(
             "Of the fits, 0 of 2 trainings were kept, and part of the way to 2 more;"

@@ -5,12 +5,15 @@ from dataclasses import replace
 from paper_tables import biped
 from paper_tables.pages import both, chance, drift, drifts_more
 from paper_tables.spread import Spread, shared, surety
-from paper_tables.words import NOT_YET, Figures, by, listed, plain, shown, table, trainings
+from paper_tables.words import NOT_YET, Figures, by, plain, shown, table, trainings
 from surefoot.verify.evaluate import RISING_GATE
 
 UPRIGHT = (
     ("stood", "stood for 10 s, of 100", 1), ("lateral_m", "lateral drift, m", 2), ("drift_m", "off the commanded place, m", 2),
     ("velocity_error_m_s", "velocity error, m/s", 3), ("falls_straight", "falls of 40 straight", 1), ("falls", "of 100 others", 1),
+)  # fmt: skip
+WHOLE = (  # beside lateral drift
+    ("drift_m", "distance from the commanded place", 2, " m"), ("velocity_error_m_s", "velocity error", 3, " m/s"), ("falls", "falls under other commands", 1, " of 100"),
 )  # fmt: skip
 ROBOTS = tuple(biped.ROLLOUTS)
 
@@ -47,9 +50,7 @@ def biped_drift(found: Figures, robot: str) -> list[str]:
 def biped_place(found: Figures, robot: str) -> list[str]:
     """What else the loop changes: a robot that goes too fast or too slow is as far from its place as one that goes astray."""
     parts = []
-    for figure, name, digits, unit in (
-        ("drift_m", "distance from the commanded place", 2, " m"), ("velocity_error_m_s", "velocity error", 3, " m/s"), ("falls", "falls under other commands", 1, " of 100"),
-    ):  # fmt: skip
+    for figure, name, digits, unit in WHOLE:
         old, new = both(found, biped.AFTER, robot, figure)
         if old.n and new.n:
             parts.append(f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})")
@@ -59,11 +60,12 @@ def biped_place(found: Figures, robot: str) -> list[str]:
 def biped_without(found: Figures, robot: str) -> list[str]:
     """What of it the fit does: the same training without one."""
     parts = []
-    for figure, name in (("lateral_m", "lateral drift"), ("drift_m", "distance from the commanded place")):
+    for figure, name, digits, unit in (("lateral_m", "lateral drift", 2, " m"), *WHOLE):
         without, after = shared(*(found.at(row, robot, figure) for row in (biped.NO_FIT, biped.AFTER)))
         if without.n and after.n:
-            parts.append(f"{name} {drift(without)} without the fit, {drift(after)} with it ({by(without, after, unit=' m')})")
-    return [f"Trained equally long, {robot}: {listed(parts)}."] if parts else []
+            more = by(without, after, digits=digits)
+            parts.append(f"{name} {plain(without, digits=digits)} without the fit, {plain(after, digits=digits)}{unit} with it ({more})")
+    return [f"Trained equally long, {robot}: {'; '.join(parts)}."] if parts else []
 
 
 def biped_kept(found: Figures) -> list[str]:
