@@ -646,6 +646,10 @@ class TestOtherSentences:
         (said,) = page_biped.biped_without(Figures(found), biped.UNEVEN)
         assert "lateral drift 1.00 without the fit, 0.35 m with it (-0.65 ± 0.64 on 2 robots)." in said
         assert page_biped.biped_without(Figures(found), biped.SHIFTED) == []
+        found += [Kept(biped.NO_FIT, biped.UNEVEN, 2, {"lateral_m": float("nan"), "falls_straight": 40})]
+        assert (
+            "without the fit (on 1 more nothing stayed up to measure), 0.35 m" in page_biped.biped_without(Figures(found), biped.UNEVEN)[0]
+        )
         assert page_biped.biped_kept(Figures(found))[0].startswith(
             "Of the fits, 0 of 2 trainings were kept, and part of the way to 2 more;"
         )

@@ -63,8 +63,11 @@ def biped_without(found: Figures, robot: str) -> list[str]:
     for figure, name, digits, unit in (("lateral_m", "lateral drift", 2, " m"), *WHOLE):
         without, after = shared(*(found.at(row, robot, figure) for row in (biped.NO_FIT, biped.AFTER)))
         if without.n and after.n:
-            more = by(without, after, digits=digits)
-            parts.append(f"{name} {plain(without, digits=digits)} without the fit, {plain(after, digits=digits)}{unit} with it ({more})")
+            more, fell = by(without, after, digits=digits), found.at(biped.NO_FIT, robot, figure).fell
+            down = f" (on {fell} more nothing stayed up to measure)" if fell else ""
+            parts.append(
+                f"{name} {plain(without, digits=digits)} without the fit{down}, {plain(after, digits=digits)}{unit} with it ({more})"
+            )
     return [f"Trained equally long, {robot}: {'; '.join(parts)}."] if parts else []
 
 
