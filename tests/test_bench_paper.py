@@ -556,9 +556,11 @@ class TestOtherSentences:
         told = [dataclasses.replace(one, figures=one.figures | {"training_kept": one.seed == 0}) for one in self.walks("static", 2.0, 1.0)]
         found = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *told, *self.walks("residual", 2.0, 1.0)[:1]]
         (said,) = pages.without_choice(Figures(found))
-        assert said.startswith("1 of 2 trainings were kept; 1 of the others before part of the way could be; not known")
+        assert said.startswith("1 of 2 trainings were kept (1 of the rest is from before part of the way could be); not known")
         assert said.endswith(": residual (spring joint, seed 0).")
-        assert pages.without_choice(Figures(told)) == ["1 of 2 trainings were kept; 1 of the others before part of the way could be."]
+        assert pages.without_choice(Figures(told)) == [
+            "1 of 2 trainings were kept (1 of the rest is from before part of the way could be)."
+        ]
         assert pages.without_choice(Figures(self.walks(policies.ORIGINAL, 2.0, 10.0))) == []
 
     def test_gaps_are_in_units_of_the_floor_of_the_family_that_fits_best(self):

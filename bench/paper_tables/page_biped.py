@@ -74,7 +74,7 @@ def biped_without(found: Figures, robot: str) -> list[str]:
 def biped_kept(found: Figures) -> list[str]:
     """In how many cells what was trained is what was written."""
     said = trainings([one for one in found.kept if one.row == biped.AFTER])
-    return [f"Of the fits, {said}; of the others only the trim is left."] if said else []
+    return [f"Of the fits, {said}; where nothing was kept, the trim is left."] if said else []
 
 
 def biped_gate(found: Figures) -> list[str]:

@@ -89,7 +89,7 @@ def trainings(cells: Sequence[Kept]) -> str:
     kept = [one.figures["training_kept"] for one in cells if "training_kept" in one.figures]
     parts, early = sum(0 < one < 1 for one in kept), sum(one is False for one in kept)  # a number since part of the way may be kept
     some = f", and part of the way to {parts} more" if parts else ""
-    some += f"; {early} of the others before part of the way could be" if early else ""
+    some += f" ({early} of the rest is from before part of the way could be)" if early else ""
     return f"{sum(one == 1 for one in kept)} of {len(kept)} trainings were kept{some}" if kept else ""
 
 
