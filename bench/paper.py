@@ -55,6 +55,8 @@ def main(words: list[str] | None = None) -> int:
     try:
         if any(seed < 0 for seed in options.seed or ()):
             raise SurefootError(f"a seed is 0, 1, 2, ..., not {min(options.seed)}")
+        if options.keep and not options.quick:
+            raise SurefootError("--keep keeps what --quick says, and goes with it; cells are always kept")
         tables = only([TABLES[name] for name in options.table], options.row, options.column)
         if options.quick:
             fixed = [f"--{name}" for name in ("row", "column", "seed", "cells", "minutes") if getattr(options, name) is not None]

@@ -297,6 +297,8 @@ class TestQuick:
     def test_what_it_does_not_take_is_refused(self, capsys):
         assert paper.main(["--quick", "--row", "ours", "--minutes", "5"]) == 2
         assert "takes no --row or --minutes; --table chooses" in capsys.readouterr().err
+        assert paper.main(["--keep"]) == 2
+        assert "goes with it" in capsys.readouterr().err
 
     def test_a_cell_that_ends_badly_says_why(self, tmp_path, monkeypatch):
         unknown = dataclasses.replace(recovery.RECOVERY, places=(("our", "2.5"),))

@@ -151,7 +151,7 @@ def again(path: Path) -> list[str]:
         return []
     content = json.loads(path.read_text(encoding="utf-8"))
     where = content["provenance"]
-    about = f"`{where['command']}` on {where['machine']['cores']} cores of {where['machine']['cpu']}, {where['date'][:10]}, commit {str(where['commit'])[:8]}; a fit with the next seed of one cell of each table:"
+    about = f"`{where['command']}` on {where['machine']['cores']} cores of {where['machine'].get('cpu') or where['machine']['processor']}, {where['date'][:10]}, commit {str(where['commit'])[:8]}; a fit with the next seed of one cell of each table:"
     return ["## Measured again", "", about, "", *(f"- {line}" for line in content["said"]), ""]
 
 
@@ -163,7 +163,7 @@ def _facts(name: str, found: Figures, last: dict[str, Any]) -> list[str]:
     asked = {key: sorted({f"{one.asked[key]:g}" for one in kept if key in one.asked}) for key in BUDGETS}
     grown = [one.figures["budget_s"] for one in kept if "budget_s" in one.figures]  # with the data
     asked["simulated_s"] += [f"up to {max(grown):g} with more data"] if grown else []
-    machines = Counter(one.machine or f"not kept by the cell, the last of them on {last['cpu']}" for one in kept)
+    machines = Counter(one.machine or f"not kept by the cell, the last of them on {last.get('cpu') or last['processor']}" for one in kept)
     return [
         name, f"{len(seeds)} of {len(places)}", f"{min(seeds.values())} - {max(seeds.values())}", plain(took, digits=1), f"{min(took.values):.1f} - {max(took.values):.1f}",
         " or ".join(map(str, sorted({one.cores for one in kept}))),
