@@ -98,10 +98,11 @@ def biped_plot(found: Figures) -> list[str]:
     looks = {biped.ORIGINAL: SIMULATOR, biped.NO_FIT: FOURTH, biped.AFTER: ADAPTED}
     charts = []
     for figure, axis in (("lateral_m", "lateral drift after 4 s, m"), ("drift_m", "off the commanded place after 4 s, m")):
-        made = [
-            bar(f"{row.partition(',')[0]}, {column}", found.at(row, column, figure), ROBOT if column == biped.NOMINAL else looks[row])
-            for row, column in biped.BIPED.places
-        ]
+        made = []
+        for row, column in biped.BIPED.places:
+            spread, look = found.at(row, column, figure), ROBOT if column == biped.NOMINAL else looks[row]
+            fell = f", {spread.fell} fell" if spread.fell else ""  # whose drift is in no mean
+            made.append(bar(f"{row.partition(',')[0]}, {column}{fell}", spread, look))
         charts.append(bars([one for one in made if one.value == one.value], axis, title="On the hind legs"))
     return charts
 
