@@ -11,7 +11,6 @@ bench/results/cost_curves.json and cost_curves.html.
 """
 
 import argparse
-import dataclasses
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.report import Page
 from surefoot.report.charts import ADAPTED, PANEL, ROBOT, SIMULATOR, Bar, Key, Level, Series, bars, line_chart
 from surefoot.sim import Worlds, load_twin
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 NOISE_NM = (0.0, 2.5, 5.0)
@@ -49,17 +49,18 @@ class Scaled:
 
     def apply(self, worlds: Worlds, candidates: np.ndarray, pieces: int) -> None:
         """All of the robot's physics, and the factors on top."""
-        for name, value in self.twin.parameters.items():
-            worlds.set(name, value)
+        self.twin.physics.apply(worlds)
         for k, name in enumerate(PARAMETERS):
-            worlds.set(name, np.repeat(candidates[:, k : k + 1], pieces, axis=0) * np.array(self.twin.parameters[name]))
+            hidden = np.array(self.twin.physics.parameters[name])
+            worlds.set(name, np.repeat(candidates[:, k : k + 1], pieces, axis=0) * hidden)
 
 
 def curves(noise_nm: float, shift_s: tuple[float, float], rollouts: int, seconds: float, seeds: int) -> dict[str, Any]:
     """Costs (seeds, factors) by parameter and cost, for one robot."""
     shipped = load_twin("go2-identified")
-    physics = {name: shipped.parameters[name] for name in ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms")}
-    twin = dataclasses.replace(shipped, parameters={**physics, "torque_noise_nm": noise_nm}, time_jitter_s=0.0, time_shift_s=shift_s)
+    names = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms")
+    hidden = {name: shipped.physics.parameters[name] for name in names} | {"torque_noise_nm": noise_nm}
+    twin = Twin(shipped.name, Physics(shipped.robot, hidden), time_shift_s=shift_s)
     robot = twin.robot
     log = record(twin, "walk", rollouts=rollouts, seconds=seconds, seed=90_001)
     assert log.gravity is not None

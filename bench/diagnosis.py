@@ -20,6 +20,7 @@ from surefoot.gap import measure, schedule_of
 from surefoot.logs import record
 from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
 
 ROBOT, POLICY = "go2", "walk"
@@ -30,7 +31,7 @@ ROLLOUTS, SECONDS = 32, 4.0
 def one(name: str, seed: int) -> dict[str, Any]:
     """Record, measure and diagnose."""
     robot = load_robot(ROBOT)
-    twin = Twin("nominal", robot, {}) if name == "nominal" else load_twin(name)
+    twin = Twin("nominal", Physics(robot, {})) if name == "nominal" else load_twin(name)
     log = record(twin, POLICY, rollouts=ROLLOUTS, seconds=SECONDS, seed=500 + seed)
     started = time.perf_counter()
     schedule = schedule_of(log, robot)

@@ -24,7 +24,6 @@ import numpy as np
 from results import RESULTS, commit, write_results
 from weights import Weights
 
-from surefoot.adapt import Static
 from surefoot.fit.cma import CmaSearch, CmaSettings
 from surefoot.fit.family import STATIC, Family, FitSettings
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, TYPE, climb
@@ -39,6 +38,7 @@ from surefoot.report.fit_page import verdict
 from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import joint_types
+from surefoot.sim.physics import Physics
 from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin, load_twin
 
@@ -57,7 +57,8 @@ class Case:
     def twin(self, robot: Robot, name: str, hidden: dict[str, Any]) -> Twin:
         """The robot with it."""
         places = tuple(k for k, joint in enumerate(robot.contract.joints) if joint.endswith(self.joints))
-        return Twin(name, robot, hidden, curves=(TorqueCurve(places, self.position_rad, self.torque_nm),))
+        curve = TorqueCurve(places, self.position_rad, self.torque_nm)
+        return Twin(name, Physics(robot, hidden, curves=(curve,)))
 
 
 def spring(joints: tuple[str, ...], stiffness: float, rest: float) -> Case:
@@ -162,11 +163,11 @@ def mixed(robot: Robot) -> dict[str, tuple[Twin, str]]:
                 values[list(joints)] = rng.uniform(*span)
             drawn[parameter] = tuple(values)
         drawn |= {"delay_s": float(rng.uniform(0.0, 0.012)), "torque_noise_nm": float(rng.uniform(0.2, 1.0))}
-        found[f"shifted {k}"] = Twin(f"shifted-{k}", robot, drawn), "static"
+        found[f"shifted {k}"] = Twin(f"shifted-{k}", Physics(robot, drawn)), "static"
     for name in ("calves 12 N·m/rad at -1.8", "thighs 15 N·m/rad at 0.7", "one calf 20 N·m/rad at -1.7", "calves 5 N·m/rad at -2.2"):
         found[name] = SPRINGS[name].twin(robot, name, SHIFTED), "residual"
-    found["nominal 0"] = Twin("nominal", robot, {}), "nothing"
-    found["nominal 1"] = Twin("nominal", robot, {}), "nothing"
+    found["nominal 0"] = Twin("nominal", Physics(robot, {})), "nothing"
+    found["nominal 1"] = Twin("nominal", Physics(robot, {})), "nothing"
     return found
 
 
@@ -178,19 +179,19 @@ def versus(seed: int) -> dict[str, Any]:
     fitted, held = split(schedule, 0.25, seed)
     assert held is not None
 
-    def judged(change: Any, candidate: np.ndarray | None = None) -> float:
-        return measure(log, held, robot, agents(robot), change=change, candidate=candidate, seed=5, runs=2, may_fall=True).gap.total
+    def judged(physics: Any, point: np.ndarray | None = None) -> float:
+        return measure(log, held, robot, agents(robot), physics=physics, point=point, seed=5, runs=2, may_fall=True).gap.total
 
     fixed = {name: value for name, value in SHIFTED.items() if name != "torque_noise_nm"}
     found: dict[str, Any] = {"commit": commit()}
     ours = Fit(log, schedule, robot, agents(robot), FitSettings(("torque_noise_nm",), fixed, family=TYPE, held_out=0.25, seed=seed), None)
     result = ours.run()
-    knobs = ours.family
-    found["before"] = judged(Static(robot, (), dict(SHIFTED)))
+    knobs = ours.space
+    found["before"] = judged(Physics(robot, dict(SHIFTED)))
     found["quantile, linear"] = [
         {
             "evaluations": step.evaluations, "simulated_s": step.simulated_s,
-            "held_out": judged(knobs, np.array([k.turns(v) for k, v in zip(knobs.knobs, step.values, strict=True)])),
+            "held_out": judged(knobs, np.array([k.coordinate(v) for k, v in zip(knobs.knobs, step.values, strict=True)])),
         }
         for step in result.steps
     ]  # fmt: skip
@@ -245,9 +246,9 @@ def out_of_range(name: str, case: Case, seed: int) -> dict[str, Any]:
     result, each = fit(slow, robot, FitSettings(tie="type", seed=seed), (STATIC, TYPE, NETWORK))
     schedule = schedule_of(fast, robot)
     found: dict[str, Any] = {"commit": commit(), "families_at_0.6": rows_of(result)}
-    changes = {"nominal": None} | {family: one.adaptation.change(robot) for family, one in each.items()}
+    changes = {"nominal": None} | {family: one.adaptation.physics(robot) for family, one in each.items()}
     for family, change in changes.items():
-        gap = measure(fast, schedule, robot, agents(robot), change=change, seed=3, may_fall=True).gap
+        gap = measure(fast, schedule, robot, agents(robot), physics=change, seed=3, may_fall=True).gap
         found[f"at 1.0 m/s: {family}"] = {"gap": gap.total, "floor": gap.total_floor, "limit": gap.total_limit}
     return found
 

@@ -23,6 +23,7 @@ from surefoot.gap import schedule_of
 from surefoot.logs import record
 from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 
@@ -54,7 +55,7 @@ def draw(robot: Robot, noise_nm: float, shift_s: tuple[float, float], seed: int)
     rng = np.random.default_rng([seed, 71])
     hidden: dict[str, Any] = {name: tuple(rng.uniform(*span, robot.contract.n_joints)) for name, span in RANGES.items()}
     hidden |= {"delay_s": float(rng.uniform(*DELAY_S)), "torque_noise_nm": noise_nm}
-    return Twin(f"drawn-{seed}", robot, hidden, time_shift_s=shift_s)
+    return Twin(f"drawn-{seed}", Physics(robot, hidden), time_shift_s=shift_s)
 
 
 def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
     covered = []
     for name in (*RANGES, "delay_s", "torque_noise_nm"):
         knobs = [knob for knob in result.adaptation.knobs if knob.parameter == name]
-        true = np.broadcast_to(twin.parameters[name], len(knobs))
+        true = np.broadcast_to(twin.physics.parameters[name], len(knobs))
         found = np.array([knob.value for knob in knobs])
         row[name] = {"absolute": float(np.abs(found - true).mean()), "found": found.tolist(), "true": true.tolist()}
         row[name] |= {"half_width": float(np.mean([(knob.interval[1] - knob.interval[0]) / 2 for knob in knobs]))}

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from results import RESULTS, commit, write_results
 
-from surefoot.fit.family import FitSettings, SearchName, make_family
+from surefoot.fit.family import FitSettings, SearchName, make_space
 from surefoot.fit.problem import Problem
 from surefoot.fit.run import Fit
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog, record
 from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 SECONDS = 4.0
@@ -44,7 +45,7 @@ def drawn(robot: Robot, seed: int, names: tuple[str, ...]) -> Twin:
         "viscous_friction_nms": (0.05, 0.5),
         "motor_strength": (0.85, 1.05),
     }
-    return Twin("drawn", robot, {name: tuple(rng.uniform(*spans[name], robot.contract.n_joints)) for name in names})
+    return Twin("drawn", Physics(robot, {name: tuple(rng.uniform(*spans[name], robot.contract.n_joints)) for name in names}))
 
 
 def walked(robot: Robot, policy: str, names: tuple[str, ...], rollouts: int, seed: int) -> RobotLog:
@@ -61,9 +62,9 @@ def search(name: SearchName, seed: int) -> dict[str, Any]:
     fit = Fit(log, schedule_of(log, robot), robot, lambda n: make_agent("walk", robot, n), settings, None)
     result = fit.run()
     wall_s = time.perf_counter() - started
-    family = make_family(robot, settings)
+    family = make_space(robot, settings)
     judge = Problem(log, robot, lambda n: make_agent("walk", robot, n), family, schedule_of(log, robot))
-    points = np.array([[knob.turns(value) for knob, value in zip(family.knobs, step.values, strict=True)] for step in result.steps])
+    points = np.array([[knob.coordinate(value) for knob, value in zip(family.knobs, step.values, strict=True)] for step in result.steps])
     gaps = np.mean([judge.evaluate(points, judge_seed).cost for judge_seed in JUDGE_SEEDS], axis=0)
     spent = [(step.evaluations, step.simulated_s) for step in result.steps]
     if name == "cma":  # a generation is drawn around its point, which the ones before led to; the mean itself is looked at for us only

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.adapt import Static
+from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.cma import CmaSearch, CmaSettings
-from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Problem
 from surefoot.gap.schedule import Schedule
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.network import HIDDEN, Group, Network
+from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS
 from surefoot.sim.worlds import Worlds
 
@@ -44,7 +45,7 @@ class Weights:
 
     def apply(self, worlds: Worlds, candidates: np.ndarray, pieces: int) -> None:
         """One network for worlds[c * pieces : (c + 1) * pieces], all of them in one product a layer."""
-        Static(self.robot, (), self.settings).apply(worlds, np.zeros((1, 0)), worlds.n)
+        Physics(self.robot, self.settings).apply(worlds)
         nets = [self.network(candidate).net(self.robot) for candidate in candidates]
         weights, biases = (
             [np.stack(layer) for layer in zip(*parts, strict=True)] for parts in ([n.weights for n in nets], [n.biases for n in nets])
@@ -98,11 +99,11 @@ def search_weights(
     while (stopped := search.done) is None and problem.effort.simulated_s < simulated_s:
         ask = search.ask()
         question = ask.candidates.tobytes() + repr(ask.seed).encode()
-        known = journal.recall(question)
+        known = recall_answer(journal, question)
         if known is None:
             started = time.perf_counter()
             answer = problem.evaluate(ask.candidates, ask.seed, residuals=False)
-            journal.keep(question, answer, time.perf_counter() - started)
+            keep_answer(journal, question, answer, time.perf_counter() - started)
         else:
             answer = known[0]
             problem.count(len(ask.candidates), residuals=False)

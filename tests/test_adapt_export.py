@@ -15,7 +15,7 @@ from robot_files import BIPED, TETRAHEDRON, TINY_YAML, tiny
 from surefoot.adapt.adaptation import Adaptation, Fitted, read_adaptation, write_adaptation
 from surefoot.adapt.export import isaaclab_config, mjlab_config, patched_mjcf, randomization_ranges, randomization_table, write_mjcf
 from surefoot.cli.main import VERBS, Verb
-from surefoot.errors import FitError
+from surefoot.errors import FitError, OutputError
 from surefoot.learn.randomize import load_randomization
 from surefoot.robot import Robot, load_robot
 from surefoot.sim import Worlds
@@ -306,7 +306,7 @@ class TestMjcfRefused:
         assert (tmp_path / "tiny.xml").read_bytes() == before
 
     def test_another_ending(self, go2, tmp_path) -> None:
-        with pytest.raises(FitError, match=r"does not end in \.xml"):
+        with pytest.raises(OutputError, match=r"does not end in \.xml"):
             write_mjcf(tmp_path / "patched.txt", adaptation(go2, {}), go2)
 
     def test_another_robot(self, go2, tmp_path) -> None:

@@ -158,7 +158,7 @@ class TestPlainMujoco:
 
     def worlds(self, robot: Robot, adaptation: Adaptation) -> Worlds:
         worlds = Worlds(robot, 1, threads=1)
-        adaptation.change(robot).apply(worlds, np.zeros((1, 0)), 1)
+        adaptation.physics(robot).apply(worlds)
         worlds.reset()
         for action in self.actions(robot):
             worlds.step(action[None])

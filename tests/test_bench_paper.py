@@ -18,6 +18,7 @@ from surefoot.cores import allowed_cores
 from surefoot.errors import SurefootError
 from surefoot.fit.family import FitSettings
 from surefoot.gap import schedule_of
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 
@@ -779,7 +780,7 @@ class TestErrors:
     def test_joints_are_matched_by_name(self, go2):
         joints = go2.contract.joints
         hidden = {"armature_kgm2": np.linspace(0.01, 0.05, 12), "dry_friction_nm": np.full(12, 0.5)}
-        twin = Twin("made", go2, {name: tuple(values) for name, values in hidden.items()})
+        twin = Twin("made", Physics(go2, {name: tuple(values) for name, values in hidden.items()}))
         knobs = []
         for name, values in hidden.items():
             off = {"armature_kgm2": 1.1, "dry_friction_nm": 0.7}[name]
@@ -798,9 +799,9 @@ class TestErrors:
         fit = fits.Fit(log, schedule, go2, fits.agents(go2), settings, None)
 
         def aimed(off):
-            true = {knob.name: off * twin.parameters[knob.parameter][knob.entries[0]] for knob in fit.family.knobs}
+            true = {knob.name: off * twin.physics.parameters[knob.parameter][knob.entries[0]] for knob in fit.space.knobs}
             knobs = [
-                Fitted(k.name, k.parameter, (joints[k.entries[0]],), k.unit, 0.0, true[k.name], (0, 1), (0, 1)) for k in fit.family.knobs
+                Fitted(k.name, k.parameter, (joints[k.entries[0]],), k.unit, 0.0, true[k.name], (0, 1), (0, 1)) for k in fit.space.knobs
             ]
             return fits.aimed(SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1])), twin, log, schedule, settings)
 
@@ -821,21 +822,25 @@ class TestErrors:
 class TestRobots:
     def test_a_seed_is_another_robot_and_a_spring_is_all_that_differs(self, go2):
         plain, sprung, other = fits.shifted(go2, 1, spring=False), fits.shifted(go2, 1, spring=True), fits.shifted(go2, 2, spring=False)
-        added = set(sprung.parameters) - set(plain.parameters)
+        added = set(sprung.physics.parameters) - set(plain.physics.parameters)
         assert added == {"spring_stiffness_nm_per_rad", "spring_rest_rad"}
-        assert {name: sprung.parameters[name] for name in plain.parameters} == plain.parameters != other.parameters
-        stiff = np.array(sprung.parameters["spring_stiffness_nm_per_rad"])
+        assert (
+            {name: sprung.physics.parameters[name] for name in plain.physics.parameters}
+            == plain.physics.parameters
+            != other.physics.parameters
+        )
+        stiff = np.array(sprung.physics.parameters["spring_stiffness_nm_per_rad"])
         assert [joint for joint, k in zip(go2.contract.joints, stiff, strict=True) if k] == [j for j in go2.contract.joints if "calf" in j]
 
     def test_an_uneven_robot_differs_joint_by_joint(self, go2):
         even, uneven = fits.shifted(go2, 1), fits.shifted(go2, 1, uneven=True)
         for name in fits.TYPES:
-            assert len(set(even.parameters[name])) == 3  # hip, thigh, calf
-            assert len(set(uneven.parameters[name])) == go2.contract.n_joints
+            assert len(set(even.physics.parameters[name])) == 3  # hip, thigh, calf
+            assert len(set(uneven.physics.parameters[name])) == go2.contract.n_joints
         assert even.name != uneven.name
 
     def test_a_share_of_the_episodes_falls_and_the_gate_cuts_them(self, go2):
-        twin = Twin("made", go2, {"torque_noise_nm": 0.5})
+        twin = Twin("made", Physics(go2, {"torque_noise_nm": 0.5}))
         log = failures.mixed(twin, 0.25, 3, rollouts=8)
         assert log.n_episodes == 8
         assert failures.fell(log).tolist() == [6, 7]
@@ -851,7 +856,7 @@ class TestWhatIsAsked:
         asked, robots = {}, {}
 
         def walked(twin: Twin, rollouts: int, seed: int):
-            robots[method] = (twin.parameters, twin.time_shift_s, rollouts, seed)
+            robots[method] = (twin.physics.parameters, twin.time_shift_s, rollouts, seed)
             return "the log"
 
         def fitted(log, schedule, robot, settings: FitSettings):
@@ -895,8 +900,8 @@ class TestWhatIsAsked:
         figures = [biped.walk_upright(Cell(*place, 2), Settings()) for place in biped.BIPED.places]
         after = Path("tuned from biped.onnx")
         assert [path for path, _, _ in walked_on] == [policy, policy, after, after, policy, after, after]
-        robots = [{}, *[fits.shifted(go2, 2).parameters] * 3, *[fits.shifted(go2, 2, uneven=True).parameters] * 3]
-        assert [twin.parameters for _, twin, _ in walked_on] == robots
+        robots = [{}, *[fits.shifted(go2, 2).physics.parameters] * 3, *[fits.shifted(go2, 2, uneven=True).physics.parameters] * 3]
+        assert [twin.physics.parameters for _, twin, _ in walked_on] == robots
         assert {seed for *_, seed in walked_on} == {2}
         assert fitted_as == [(upright, str(policy), "type"), (upright, str(policy), "none")]
         assert [bool(adaptation) for _, adaptation in tuned_in] == [True, False, True, False]  # the fits of this test have none

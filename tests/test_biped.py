@@ -29,8 +29,9 @@ from surefoot.robot.load import foot_geoms, joint_addresses
 from surefoot.robot.model import lowest_point
 from surefoot.sim import Worlds
 from surefoot.sim.frames import in_heading_frame, yaw_of
+from surefoot.sim.physics import Physics
 from surefoot.sim.sensing import gravity_in_base
-from surefoot.verify.trial import Simulator, run_trials
+from surefoot.verify.trial import Place, run_trials
 from surefoot.verify.video import walk
 
 SMALL = PPOSettings(worlds=16, steps=6, epochs=2, minibatches=2, hidden=(16, 16))
@@ -510,11 +511,11 @@ class TestVerify:
 
     def test_a_verdict_counts_who_did_not_rise(self, go2, task):
         meant = replace(go2, posture=task.posture, contract=replace(go2.contract, command_range=task.command_range))
-        (trial,) = run_trials(meant, [Simulator("nominal", {}, 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
+        (trial,) = run_trials(meant, [Place("nominal", Physics(meant), 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
         assert trial.fell.all()
         assert trial.directions == ("+x", "-x")
         assert trial.fell_straight.all()
-        (level,) = run_trials(go2, [Simulator("nominal", {}, 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
+        (level,) = run_trials(go2, [Place("nominal", Physics(go2), 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
         assert not level.fell.any()
 
     def test_a_video_lets_it_try(self, go2, task):
@@ -551,11 +552,11 @@ class TestCommands:
 
     def test_an_episode_that_ends_before_it_has_risen_is_refused(self, surefoot, trained, here):
         for command in (("record", "--twin", "go2-worn", "--rollouts", 4), ("fit", "--rehearse", "--rollouts", 6)):
-            code, _, err = surefoot(*command, "--policy", trained, "--seconds", 3, "--out", "short")
+            code, _, err = surefoot(*command, "--policy", trained, "--seconds", 3, "--out", "short.parquet")
             assert code == 2
             assert "3 s to rise to the posture 'hind legs'" in err
             assert "episodes of 7 s" in err
-            assert not (here / "short").exists()
+            assert not (here / "short.parquet").exists()
 
     def test_a_rehearsal_lets_it_rise_too(self, go2, task):
         planned = Planned(4, 5.0, None, 0.5, 1, False)

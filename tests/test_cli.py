@@ -166,7 +166,7 @@ def test_robot_new_then_check(surefoot, here, source) -> None:
         (["new", "."], (". is not a file",)),
         (["new", "empty"], ("empty is not a model", ".urdf")),
         (["new", "model.xml"], ("model.xml is not a model that MuJoCo can load",)),
-        (["new", "tiny/tiny.xml"], ("is there already", "--force")),
+        (["new", "tiny/tiny.xml"], ("already exists", "--overwrite")),
         (["new", "tiny/tiny.xml", "--out", "empty/robot.yaml"], ("empty is a file, not a folder",)),
     ],
 )
@@ -316,7 +316,7 @@ def test_unstable_twin_says_which_rollout_and_leaves_no_file(refused, here) -> N
         ({"--out": ""}, ("is a folder",)),
         ({"--out": "empty/log.parquet"}, ("empty is a file, not a folder",)),
         ({"--out": "pipe"}, ("not an ordinary file",)),
-        ({"--out": "a" * 300}, ("File name too long",)),
+        ({"--out": "a" * 300}, ("longer than 255 bytes",)),
     ],
     ids=lambda value: " ".join(map("=".join, value.items()))[:30] if isinstance(value, dict) else "",
 )

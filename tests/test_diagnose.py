@@ -6,11 +6,12 @@ from surefoot.fit.diagnose import diagnose_gap
 from surefoot.gap import measure, schedule_of
 from surefoot.logs import record
 from surefoot.policy.agents import make_agent
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 
 def diagnosed(robot, policy, seconds=2.0, **parameters):
-    log = record(Twin("t", robot, parameters), policy, rollouts=8, seconds=seconds, seed=4)
+    log = record(Twin("t", Physics(robot, parameters)), policy, rollouts=8, seconds=seconds, seed=4)
     schedule = schedule_of(log, robot)
 
     def agent(n):

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from surefoot.adapt import Static, make_knobs, read_priors
+from surefoot.adapt import SearchSpace, make_knobs, read_priors
 from surefoot.errors import FitError
 from surefoot.fit.linear import bounded_least_squares, two_level_design
 from surefoot.fit.quantile import Ask, QuantileSearch, QuantileSettings
 from surefoot.robot.legs import joint_types
 from surefoot.sim import Worlds
+from surefoot.sim.physics import Physics
 
 
 class TestDesign:
@@ -48,11 +49,13 @@ class TestKnobs:
     def test_turns_and_values_are_inverse(self, robot):
         for knob in make_knobs(robot, ("armature_kgm2", "dry_friction_nm", "delay_s", "floor_friction"), "type"):
             assert knob.value(np.array(0.0)) == pytest.approx(knob.origin)
-            assert float(knob.value(np.array(knob.turns(0.5 * (knob.low + knob.high))))) == pytest.approx(0.5 * (knob.low + knob.high))
+            assert float(knob.value(np.array(knob.coordinate(0.5 * (knob.low + knob.high))))) == pytest.approx(0.5 * (knob.low + knob.high))
             assert float(knob.value(np.array(100.0))) == knob.high
 
     def test_each_candidate_reaches_its_own_worlds(self, robot):
-        family = Static(robot, make_knobs(robot, ("dry_friction_nm", "delay_s", "floor_friction"), "type"), {"motor_strength": 0.9})
+        family = SearchSpace(
+            Physics(robot, {"motor_strength": 0.9}), make_knobs(robot, ("dry_friction_nm", "delay_s", "floor_friction"), "type")
+        )
         turns = np.array([[0.0] * len(family.knobs), [0.5] * len(family.knobs)])
         worlds = Worlds(robot, 4)
         family.apply(worlds, turns, 2)
@@ -65,7 +68,7 @@ class TestKnobs:
                         np.testing.assert_allclose(friction[row, list(knob.entries)], expected[candidate, k])
                 assert floor[row] == pytest.approx(expected[candidate, -1])
         assert (worlds.get("motor_strength") == 0.9).all()
-        np.testing.assert_allclose(family.settings(turns[1])["floor_friction"], expected[1, -1])
+        np.testing.assert_allclose(family.at(turns[1]).parameters["floor_friction"], expected[1, -1])
 
     def test_ties(self, go2):
         counts = {tie: len(make_knobs(go2, ("dry_friction_nm", "delay_s"), tie)) for tie in ("none", "mirror", "type", "all")}

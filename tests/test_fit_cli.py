@@ -20,17 +20,18 @@ from surefoot.cli.main import run
 from surefoot.fit.problem import Problem
 from surefoot.logs import RobotLog, record, write_log
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
 
 FRICTION_NM = 0.6
 FEW = ("--fix", "armature_kgm2=0.01", "viscous_friction_nms=0.1", "torque_noise_nm=0", "delay_s=0", "--tie", "all")
 SMALL = ("--settle-s", "0.2", "--threads", "1", "--family", "static")
-FILES = {"adaptation.json", "adapted.xml", "simulator.yaml", "fit.json", "fit.html", "journal"}
+FILES = {".surefoot.json", "adaptation.json", "adapted.xml", "simulator.yaml", "fit.json", "fit.html", "journal"}
 PRIORS = "torque_limit_nm: {start: 450, low: 400, high: 500, step: 1.05, log: true}\n"
 
 
 def walked(robot: Robot, policy: str, rollouts: int = 6, seconds: float = 1.2, **parameters: object) -> RobotLog:
-    return record(Twin("made", robot, parameters), policy, rollouts=rollouts, seconds=seconds, seed=3, threads=1)
+    return record(Twin("made", Physics(robot, parameters)), policy, rollouts=rollouts, seconds=seconds, seed=3, threads=1)
 
 
 def strict(path: Path) -> dict[str, object]:
@@ -114,7 +115,7 @@ class TestFiles:
         twin = load_twin(done.out / "simulator.yaml")
         friction = read_adaptation(done.out, go2).knobs[0].value
         assert twin.robot.hash == go2.hash
-        np.testing.assert_allclose(twin.parameters["dry_friction_nm"], friction)
+        np.testing.assert_allclose(twin.physics.parameters["dry_friction_nm"], friction)
         assert yaml.safe_load((done.out / "simulator.yaml").read_text())["dry_friction_nm"] == friction  # one number for all joints alike
 
     def test_the_page_is_whole_and_asks_for_nothing(self, done) -> None:
@@ -223,7 +224,14 @@ class TestAgain:
         write_log(log, here / "log.parquet")
         code, _out, error = surefoot("fit", "log.parquet", "--out", "fit", *FEW, *SMALL)
         assert (code, error) == (130, "surefoot: interrupted\n")
-        assert sorted(path.name for path in (here / "fit").rglob("*")) == ["0000.npz", "0001.npz", "journal", "run.json", "static"]
+        assert sorted(path.name for path in (here / "fit").rglob("*")) == [
+            ".surefoot.json",
+            "0000.npz",
+            "0001.npz",
+            "journal",
+            "run.json",
+            "static",
+        ]
 
 
 class TestNoGap:
@@ -319,9 +327,9 @@ class TestRefused:
         refused(log, "--priors", "priors.yaml", says=("priors.yaml" if "unknown" not in says else "", says))
 
     def test_priors_that_are_not_there(self, refused, here, log) -> None:
-        refused(log, "--priors", "nowhere.yaml", says=("nowhere.yaml", "No such file"))
+        refused(log, "--priors", "nowhere.yaml", says=("nowhere.yaml does not exist",))
         (here / "folder").mkdir()
-        refused(log, "--priors", "folder", says=("folder", "directory"))
+        refused(log, "--priors", "folder", says=("folder is a folder",))
 
     def test_the_log_of_another_robot(self, refused) -> None:
         other = walked(load_robot(HEXAPOD), "trot", rollouts=2, seconds=1.0)

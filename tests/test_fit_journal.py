@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from surefoot.errors import FitError
-from surefoot.fit.journal import Journal
+from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.problem import Answer
+from surefoot.journal import Journal
 from surefoot.logs import record, write_log
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 IDENTITY = {"log": "a", "seed": 0, "settle_s": 0.5}
@@ -43,8 +45,8 @@ def folder(tmp_path) -> Path:
     """A journal that holds three answers."""
     kept = Journal(tmp_path / "fit" / "journal", IDENTITY)
     for k, question in enumerate(QUESTIONS):
-        assert kept.recall(question) is None
-        kept.keep(question, answer(k, influence=k != 2), 0.1 + k)
+        assert recall_answer(kept, question) is None
+        keep_answer(kept, question, answer(k, influence=k != 2), 0.1 + k)
     return tmp_path / "fit" / "journal"
 
 
@@ -52,26 +54,26 @@ class TestRecall:
     def test_what_was_kept_comes_back_exactly_and_in_order(self, folder):
         journal = Journal(folder, IDENTITY)
         for k, question in enumerate(QUESTIONS):
-            found = journal.recall(question)
+            found = recall_answer(journal, question)
             assert found is not None
             assert same(found[0], answer(k, influence=k != 2))
             assert found[1] == 0.1 + k
-        assert journal.recall(b"four") is None
+        assert recall_answer(journal, b"four") is None
 
     def test_another_question_is_simulated_again_and_so_is_all_that_follows_from_it(self, folder):
         journal = Journal(folder, IDENTITY)
-        assert journal.recall(b"one") is not None
-        assert journal.recall(b"another") is None
-        journal.keep(b"another", answer(9), 1.0)
-        assert journal.recall(b"still another") is None
+        assert recall_answer(journal, b"one") is not None
+        assert recall_answer(journal, b"another") is None
+        keep_answer(journal, b"another", answer(9), 1.0)
+        assert recall_answer(journal, b"still another") is None
         again = Journal(folder, IDENTITY)
-        found = [again.recall(question) for question in (b"one", b"another")]
+        found = [recall_answer(again, question) for question in (b"one", b"another")]
         assert same(found[1][0], answer(9))
 
     def test_numbers_that_are_not_finite_come_back_too(self, tmp_path):
         given = Answer(np.array([[np.nan, np.inf, -0.0]]), np.array([np.inf]), np.array([1.0]))
-        Journal(tmp_path / "journal", IDENTITY).keep(b"q", given, 0.0)
-        found = Journal(tmp_path / "journal", IDENTITY).recall(b"q")
+        keep_answer(Journal(tmp_path / "journal", IDENTITY), b"q", given, 0.0)
+        found = recall_answer(Journal(tmp_path / "journal", IDENTITY), b"q")
         assert found[0].residuals.tobytes() == given.residuals.tobytes()
 
 
@@ -83,17 +85,17 @@ class TestDamaged:
         """Whether the second answer is asked for anew; if not, the change was one that changes nothing."""
         (folder / "0001.npz").write_bytes(damage)
         journal = Journal(folder, IDENTITY)
-        assert journal.recall(b"one") is not None
-        found = journal.recall(b"two")
+        assert recall_answer(journal, b"one") is not None
+        found = recall_answer(journal, b"two")
         assert found is None or same(found[0], answer(1))
         return found is None
 
     def test_a_new_answer_takes_the_place_and_those_after_it_are_still_known(self, folder):
         (folder / "0001.npz").write_bytes(b"damaged")
         journal = Journal(folder, IDENTITY)
-        assert [journal.recall(question) is None for question in QUESTIONS[:2]] == [False, True]
-        journal.keep(b"two", answer(1), 1.1)
-        assert journal.recall(b"three") is not None
+        assert [recall_answer(journal, question) is None for question in QUESTIONS[:2]] == [False, True]
+        keep_answer(journal, b"two", answer(1), 1.1)
+        assert recall_answer(journal, b"three") is not None
         again = Journal(folder, IDENTITY)
         assert all(again.recall(question) is not None for question in QUESTIONS)
 
@@ -154,8 +156,8 @@ class TestDamaged:
         (folder / "0001.npz").unlink()
         (folder / "0001.npz").mkdir()
         journal = Journal(folder, IDENTITY)
-        journal.recall(b"one")
-        assert journal.recall(b"two") is None
+        recall_answer(journal, b"one")
+        assert recall_answer(journal, b"two") is None
 
 
 class TestOtherRuns:
@@ -195,7 +197,7 @@ class TestOtherRuns:
         if left is not None:
             (folder / "run.json").write_text(left)
         journal = Journal(folder, IDENTITY | {"log": "b"}, restart=restart)
-        assert journal.recall(b"one") is None
+        assert recall_answer(journal, b"one") is None
 
     def test_a_file_where_the_folder_should_be(self, tmp_path):
         (tmp_path / "journal").write_text("")
@@ -239,7 +241,7 @@ class TestKilled:
         return content
 
     def test_ten_times_at_random_moments_it_ends_as_if_it_never_was(self, tmp_path, go2):
-        log = record(Twin("rubbing", go2, {"dry_friction_nm": 0.5}), "walk", rollouts=6, seconds=1.1, seed=3, threads=1)
+        log = record(Twin("rubbing", Physics(go2, {"dry_friction_nm": 0.5})), "walk", rollouts=6, seconds=1.1, seed=3, threads=1)
         write_log(log, tmp_path / "log.parquet")
         whole, killed = tmp_path / "whole", tmp_path / "killed"
         duration = self.finish(whole)

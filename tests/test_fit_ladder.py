@@ -8,7 +8,7 @@ import pytest
 
 from surefoot.adapt import Fitted
 from surefoot.errors import FitError
-from surefoot.fit.family import Family, FitSettings, make_family
+from surefoot.fit.family import Family, FitSettings, make_space
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, STATIC, TYPE, Rung, choose, climb
 from surefoot.fit.result import Step, Traces
 from surefoot.fit.run import MatchesByFalling
@@ -198,7 +198,7 @@ class TestChoice:
 class TestTorque:
     def test_knobs_by_type_and_by_joint(self, robot) -> None:
         families = {"static": STATIC, "type": TYPE, "joint": JOINT}
-        counts = {name: len(make_family(robot, FitSettings(free=("delay_s",), family=family)).knobs) for name, family in families.items()}
+        counts = {name: len(make_space(robot, FitSettings(free=("delay_s",), family=family)).knobs) for name, family in families.items()}
         assert counts == {"static": 1, "type": 1 + 3 * len(joint_types(robot)), "joint": 1 + 3 * robot.contract.n_joints}
 
     def test_terms_are_a_spring(self, robot) -> None:

@@ -9,7 +9,7 @@ from test_fit_page import made, measured
 from test_fit_run import QUICK, make_fit, value_of, walked
 
 from surefoot.adapt import Adaptation, Fitted
-from surefoot.fit.family import STATIC, Family, FitSettings, make_family
+from surefoot.fit.family import STATIC, Family, FitSettings, make_space
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult, Point
 from surefoot.logs import record
@@ -17,6 +17,7 @@ from surefoot.report.added_figures import added, support
 from surefoot.report.fit_page import fit_page
 from surefoot.report.torque_words import torque_words
 from surefoot.robot.legs import joint_types, usual_pose
+from surefoot.sim.physics import Physics
 from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin
 
@@ -27,7 +28,7 @@ class TestFit:
     def test_curves_become_a_network_that_closes_the_gap(self, go2) -> None:
         """A torque that acts past an angle only, on all calves."""
         calves = joint_types(go2)["calf_joint"]
-        twin = Twin("past", go2, {}, curves=(TorqueCurve(calves, (-2.7, -1.6, 0.0), (25.0, 0.0, 0.0)),))
+        twin = Twin("past", Physics(go2, curves=(TorqueCurve(calves, (-2.7, -1.6, 0.0), (25.0, 0.0, 0.0)),)))
         log = record(twin, "walk", rollouts=8, seconds=1.6, seed=4, threads=1)
         result = make_fit(go2, log, ("delay_s",), family=Family("torque", curved=True), quantile=TWO, held_out=0.25).run()
         network = result.adaptation.network
@@ -36,7 +37,7 @@ class TestFit:
         assert result.after.gap.total < 0.7 * result.before.gap.total
         assert {point.input for point in result.knots} == {"position", "error", "velocity"}
         assert len(result.correlation) == len(result.adaptation.knobs) == len(result.steps[-1].values)
-        again = result.adaptation.change(go2)
+        again = result.adaptation.physics(go2)
         assert again.network is network
 
     def test_action_delta_terms_are_found(self, go2) -> None:
@@ -50,8 +51,8 @@ class TestFit:
 
     def test_a_network_has_no_terms_of_its_own(self, robot) -> None:
         free = ("delay_s",)
-        assert len(make_family(robot, FitSettings(free=free, family=Family("torque", curved=True))).knobs) == 1
-        assert len(make_family(robot, FitSettings(free=free, family=STATIC)).knobs) == 1
+        assert len(make_space(robot, FitSettings(free=free, family=Family("torque", curved=True))).knobs) == 1
+        assert len(make_space(robot, FitSettings(free=free, family=STATIC)).knobs) == 1
 
     def test_names(self) -> None:
         names = [Family("action").name, Family("torque", per_joint=True, curved=True).name]

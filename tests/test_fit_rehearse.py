@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from surefoot.fit.family import FitSettings, make_family
+from surefoot.fit.family import FitSettings, make_space
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, plant, rehearse, relative_errors
 from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
@@ -17,7 +17,7 @@ HELD = ("--fix", "armature_kgm2=0.01", "viscous_friction_nms=0.1", "delay_s=0", 
 
 class TestPlant:
     def test_never_on_a_bound_and_noise_as_given(self, robot) -> None:
-        family = make_family(robot, FitSettings())
+        family = make_space(robot, FitSettings())
         low, high = family.bounds
         for seed in range(20):
             turns = plant(family, {"torque_noise_nm": 2.5}, np.random.default_rng(seed))

@@ -9,17 +9,18 @@ import pytest
 
 from surefoot.errors import FitError
 from surefoot.fit import run as fit_run
-from surefoot.fit.family import FitSettings, make_family
-from surefoot.fit.journal import Journal
+from surefoot.fit.family import FitSettings, make_space
 from surefoot.fit.problem import Problem
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, Progress, split
 from surefoot.gap import schedule_of
 from surefoot.gap.schedule import Schedule
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog, record
 from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 POLICIES = {"go2": "walk", "hexapod": "trot"}
@@ -29,7 +30,7 @@ SETTLE_S = 0.2
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 1.2, seed: int = 3, **parameters: object) -> RobotLog:
-    return record(Twin("made", robot, parameters), POLICIES[robot.name], rollouts=rollouts, seconds=seconds, seed=seed, threads=1)
+    return record(Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=rollouts, seconds=seconds, seed=seed, threads=1)
 
 
 def make_fit(
@@ -123,30 +124,30 @@ class TestFamily:
         joints = robot.contract.joints
         pattern = "*_calf_joint" if robot.name == "go2" else "*.tibia"
         held = [name for name in joints if name.endswith(pattern[1:])]
-        family = make_family(robot, FitSettings(free=("dry_friction_nm",), fix={"dry_friction_nm": {pattern: 0.7}}))
+        family = make_space(robot, FitSettings(free=("dry_friction_nm",), fix={"dry_friction_nm": {pattern: 0.7}}))
         assert [knob.label for knob in family.knobs] == [name for name in joints if name not in held]
-        settings = family.settings(np.full(len(family.knobs), 1.0))["dry_friction_nm"]
+        settings = family.at(np.full(len(family.knobs), 1.0)).parameters["dry_friction_nm"]
         found = dict(zip(joints, settings, strict=True))
         for name in joints:
             expected = 0.7 if name in held else family.knobs[0].start + family.knobs[0].step
             assert found[name] == pytest.approx(expected)
 
     def test_a_fixed_pattern_within_a_tie(self, go2):
-        family = make_family(go2, FitSettings(free=("dry_friction_nm",), tie="all", fix={"dry_friction_nm": {"FL_*": 0.7}}))
+        family = make_space(go2, FitSettings(free=("dry_friction_nm",), tie="all", fix={"dry_friction_nm": {"FL_*": 0.7}}))
         assert len(family.knobs) == 1
         assert family.knobs[0].entries == tuple(range(3, 12))
-        assert family.settings(np.array([2.0]))["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.7] * 9)  # 0.2 + 2 × 0.25 is 0.7 too
-        assert family.settings(np.array([0.0]))["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.2] * 9)
+        assert family.at(np.array([2.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.7] * 9)  # 0.2 + 2 × 0.25 is 0.7 too
+        assert family.at(np.array([0.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.2] * 9)
 
     def test_a_fixed_axis_is_not_searched(self, robot):
-        family = make_family(robot, FitSettings(free=("base_com_offset_m",), fix={"base_com_offset_m": {"x": 0.02}}))
+        family = make_space(robot, FitSettings(free=("base_com_offset_m",), fix={"base_com_offset_m": {"x": 0.02}}))
         assert [knob.label for knob in family.knobs] == ["y", "z"]
-        assert family.settings(np.array([1.0, 0.0]))["base_com_offset_m"] == pytest.approx([0.02, 0.015, 0.0])
+        assert family.at(np.array([1.0, 0.0])).parameters["base_com_offset_m"] == pytest.approx([0.02, 0.015, 0.0])
 
     def test_what_is_fixed_for_all_is_not_searched(self, robot):
-        family = make_family(robot, FitSettings(free=("dry_friction_nm", "delay_s"), tie="all", fix={"delay_s": 0.004}))
+        family = make_space(robot, FitSettings(free=("dry_friction_nm", "delay_s"), tie="all", fix={"delay_s": 0.004}))
         assert [knob.name for knob in family.knobs] == ["dry_friction_nm"]
-        assert family.settings(np.zeros(1))["delay_s"] == [0.004] * robot.contract.n_joints
+        assert family.at(np.zeros(1)).parameters["delay_s"] == [0.004] * robot.contract.n_joints
 
     @pytest.mark.parametrize(
         ("fix", "says"),
@@ -158,7 +159,7 @@ class TestFamily:
     )  # fmt: skip
     def test_what_cannot_be_fixed_is_refused(self, go2, fix, says):
         with pytest.raises(FitError, match=says):
-            make_family(go2, FitSettings(free=("dry_friction_nm",), fix=fix))
+            make_space(go2, FitSettings(free=("dry_friction_nm",), fix=fix))
 
 
 class TestRecovers:
@@ -240,7 +241,7 @@ class TestEffort:
     def test_threads_change_no_bit(self, robot, log):
         """Else a run could not be continued with another number of them."""
         schedule = schedule_of(log, robot, settle_s=SETTLE_S)
-        family = make_family(robot, FitSettings(free=("dry_friction_nm", "torque_noise_nm"), tie="all"))
+        family = make_space(robot, FitSettings(free=("dry_friction_nm", "torque_noise_nm"), tie="all"))
         one, two = (
             Problem(log, robot, lambda n: make_agent(POLICIES[robot.name], robot, n), family, schedule, threads).evaluate(
                 np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True
@@ -294,7 +295,7 @@ class TestFalls:
 
         def falling(*arguments: object, **options: object) -> object:
             found = measure(*arguments, **options)
-            fallen = 0.4 if options["change"].fixed else 0.0  # after the fit
+            fallen = 0.4 if options["physics"].parameters else 0.0  # after the fit
             return dataclasses.replace(found, gap=dataclasses.replace(found.gap, fallen=fallen))
 
         monkeypatch.setattr(fit_run, "measure", falling)

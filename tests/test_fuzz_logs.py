@@ -1,6 +1,6 @@
 """Damaged files never give a traceback: whatever happens to their bytes, they are read or refused with one sentence.
 
-bench/fuzz_logs.py does the same with thousands of files, limits of time and memory, and a result file.
+bench/fuzz.py does the same with thousands of files of every kind, limits of time and memory, and a result file.
 """
 
 import numpy as np

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
-from surefoot.adapt import Static, make_knobs
+from surefoot.adapt import make_knobs
+from surefoot.adapt.search_space import SearchSpace
 from surefoot.errors import GapError
 from surefoot.gap import COSTS, Simulated, Simulator, make_cost, measure, robot_side, schedule_of, score
 from surefoot.gap.channels import PUBLISHED, channels_of, columns
@@ -20,6 +21,7 @@ from surefoot.gap.simulate import refuse_falling
 from surefoot.logs import RobotLog, read_log, record, write_log
 from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 POLICIES = {"go2": "walk", "hexapod": "trot"}
@@ -27,7 +29,7 @@ OFFSET_RAD = 0.1
 
 
 def recorded(robot: Robot, seed: int = 1, **parameters: object) -> RobotLog:
-    return record(Twin("made", robot, parameters), POLICIES[robot.name], rollouts=8, seconds=2.5, seed=seed, threads=1)
+    return record(Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=8, seconds=2.5, seed=seed, threads=1)
 
 
 def agents(robot: Robot):
@@ -355,7 +357,7 @@ class TestMatchState:
     @staticmethod
     def setting(go2):
         logs = {
-            name: record(Twin("t", go2, parameters), "walk", rollouts=3, seconds=2.5, seed=2, base=True)
+            name: record(Twin("t", Physics(go2, parameters)), "walk", rollouts=3, seconds=2.5, seed=2, base=True)
             for name, parameters in (("nominal", {}), ("heavy", {"base_mass_kg": 12.0}))
         }
         return logs, {name: schedule_of(log, go2) for name, log in logs.items()}
@@ -371,8 +373,8 @@ class TestMatchState:
 
     def test_candidates_are_scored_by_themselves(self, go2, setting):
         logs, schedules = setting
-        family = Static(go2, make_knobs(go2, ("base_mass_kg",)), {})
-        turns = np.array([[0.0], [family.knobs[0].turns(12.0)]])
+        family = SearchSpace(Physics(go2), make_knobs(go2, ("base_mass_kg",)))
+        turns = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
         costs = match_state(logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, turns)
         assert costs[1] < 0.5 * costs[0]
 

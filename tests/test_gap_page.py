@@ -22,6 +22,7 @@ from surefoot.policy.agents import make_agent
 from surefoot.report.gap_figures import joint_torques, torque_panels, typical_piece
 from surefoot.report.gap_page import gap_page
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
 
 POLICIES = {"go2": "walk", "hexapod": "trot"}
@@ -37,7 +38,7 @@ NOTHING = Diagnosis("no measurable gap: 0.012 against a floor of 0.013", "sure",
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: object) -> RobotLog:
-    return record(Twin("made", robot, parameters), POLICIES[robot.name], rollouts=rollouts, seconds=seconds, seed=seed, threads=1)
+    return record(Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=rollouts, seconds=seconds, seed=seed, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +205,7 @@ class TestCommand:
         ):
             assert part in out
         assert "next: surefoot evaluate walk --twin gap/simulator.yaml" in out
-        assert load_twin(here / "gap" / "simulator.yaml").parameters["delay_s"] == (0.003,) * 12
+        assert load_twin(here / "gap" / "simulator.yaml").physics.parameters["delay_s"] == (0.003,) * 12
         figures = json.loads((here / "gap" / "gap.json").read_text())
         assert figures["gap"]["measurable"] is True
         assert len(figures["gap"]["channels"]) == 36

@@ -508,7 +508,7 @@ class TestLeRobot:
         (folder / "meta" / "info.json").write_text("[1]")
         refused(go2, folder, "does not describe features")
         (folder / "meta" / "info.json").write_text("{")
-        refused(go2, folder, "cannot be read as JSON")
+        refused(go2, folder, "is not valid JSON")
 
 
 class TestParquetTable:

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from robot_files import HEXAPOD
 
-from surefoot import files
 from surefoot.errors import LogError, SurefootError, WorldsError
 from surefoot.logs import RobotLog, random_commands, read_log, record, robot_log, write_log
 from surefoot.sim import Twin, load_twin
 from surefoot.sim.falls import FALLEN_GRAVITY_Z
+from surefoot.sim.physics import Physics
 
 ARRAYS = ("episode", "time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
 
@@ -158,7 +158,7 @@ def test_commands_of_some_speeds_only(go2) -> None:
 @pytest.mark.parametrize("speed", [(0.6, 0.0), (-0.1, 0.5), (0.0, float("nan"))])
 def test_speeds_that_cannot_be(go2, speed) -> None:
     with pytest.raises(LogError, match="lower one first"):
-        record(Twin("nominal", go2, {}), "zero", rollouts=1, seconds=0.1, speed_m_s=speed)
+        record(Twin("nominal", Physics(go2, {})), "zero", rollouts=1, seconds=0.1, speed_m_s=speed)
 
 
 def test_one_command_for_the_whole_episode(go2) -> None:
@@ -332,7 +332,7 @@ def test_place_that_cannot_be_written(log, tmp_path) -> None:
         ("file/deeper/log.parquet", "is a file, not a folder"),
         ("folder", "is a folder"),
         ("pipe", "not an ordinary file"),  # stands for /dev/null, which root could replace
-        ("a" * 300, "File name too long"),
+        ("a" * 300, "longer than 255 bytes"),
     ):
         with pytest.raises(SurefootError, match=part) as caught:
             write_log(log, tmp_path / place)
@@ -367,7 +367,7 @@ def test_the_old_log_stays_when_the_move_fails(log, tmp_path, monkeypatch) -> No
     def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr("surefoot.files.writing.os.replace", fail)
     with pytest.raises(SurefootError, match="Input/output error"):
         write_log(log, path)
     assert path.read_text() == "the old log"

@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 from surefoot.adapt import Adaptation, Fitted, write_adaptation
 from surefoot.cli.loop_steps import VIDEO, WALKS, blamed
 from surefoot.errors import FitError, LogError, SurefootError
+from surefoot.files import write_text
 from surefoot.logs import read_log, write_log
 from surefoot.logs.join import join_logs
 from surefoot.policy import write_mlp
@@ -93,9 +94,9 @@ class Stage:
         side = {"path_m": [[0, 0], [1, 0.2]], "falls": 0}
         says = "10 s" if self.films else "none: no picture can be drawn on this machine"
         walks = {"says": says, "place": twin, "commanded_m": [[0, 0], [1, 0]], "before": side, "after": side}
-        (out / WALKS).write_text(json.dumps(walks))
+        write_text(out / WALKS, json.dumps(walks))
         if self.films:
-            (out / VIDEO).write_bytes(b"frames")
+            write_text(out / VIDEO, "frames")
 
     def _write(self, out: Path, **figures: dict) -> None:
         for name, content in figures.items():
@@ -329,7 +330,7 @@ class TestResume:
         (here / "run" / "run.json").write_text(text)
         code, _, err = loop()
         assert code == 2
-        assert "is not the record of a loop" in err
+        assert "run.json already exists, and 'surefoot loop' did not write it" in err
         assert (here / "run" / "run.json").read_text() == text
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from policy_files import layers
 
-from surefoot.adapt import Static, make_knobs
+from surefoot.adapt import make_knobs
+from surefoot.adapt.search_space import SearchSpace
 from surefoot.errors import FitError, GapError
 from surefoot.fit import run as fit_run
 from surefoot.fit.cma import CmaSettings
 from surefoot.fit.family import FitSettings
-from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit
@@ -25,10 +25,12 @@ from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.match_state import HORIZONS, Matched, MatchState
 from surefoot.gap.schedule import Schedule
 from surefoot.gap.simulate import Simulator
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog, record, write_log
 from surefoot.policy.agents import Agent, make_agent
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 
@@ -49,8 +51,8 @@ class Walk:
     def match(self, horizon: int, log: RobotLog | None = None, threads: int = 1) -> MatchState:
         return MatchState(log or self.log, self.schedule, self.robot, self.make, horizon, threads=threads)
 
-    def knob(self) -> Static:
-        return Static(self.robot, make_knobs(self.robot, ("armature_kgm2",), "all"), {})
+    def knob(self) -> SearchSpace:
+        return SearchSpace(Physics(self.robot), make_knobs(self.robot, ("armature_kgm2",), "all"))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,13 @@ def walk(robot, tmp_path_factory) -> Walk:
     path = tmp_path_factory.mktemp("policy") / "sways.onnx"
     write_mlp(path, robot.contract, [(0.4 * w, b) for w, b in layers(robot.contract, (8,), seed=2)], "tanh")
     log = record(
-        Twin("heavy", robot, {"armature_kgm2": ARMATURE_KGM2[robot.name]}), str(path), rollouts=4, seconds=1.6, seed=3, threads=1, base=True
+        Twin("heavy", Physics(robot, {"armature_kgm2": ARMATURE_KGM2[robot.name]})),
+        str(path),
+        rollouts=4,
+        seconds=1.6,
+        seed=3,
+        threads=1,
+        base=True,
     )
     return Walk(robot, log, schedule_of(log, robot, settle_s=SETTLE_S), lambda n: make_agent(path, robot, n))
 
@@ -68,17 +76,17 @@ class TestScores:
     @pytest.mark.parametrize("horizon", HORIZONS.values())
     def test_lowest_at_the_truth(self, walk, horizon):
         family = walk.knob()
-        truth = family.knobs[0].turns(ARMATURE_KGM2[walk.robot.name])
+        truth = family.knobs[0].coordinate(ARMATURE_KGM2[walk.robot.name])
         found = walk.match(horizon)(family, np.linspace(0.0, 2 * truth, 5)[:, None], seed=1)
         assert np.argmin(found.cost) == 2
         assert found.cost[2] < 0.2 * found.cost[0]
 
     def test_a_delay_is_seen_within_one_tick(self, walk):
         """What was on its way to the motors is part of where a segment starts."""
-        late, policy = Twin("late", walk.robot, {"delay_s": 0.01}), walk.make(1).policy.name
+        late, policy = Twin("late", Physics(walk.robot, {"delay_s": 0.01})), walk.make(1).policy.name
         log = record(late, policy, rollouts=4, seconds=1.6, seed=3, threads=1, base=True)
-        family = Static(walk.robot, make_knobs(walk.robot, ("delay_s",), "all"), {})
-        turns = np.array([[family.knobs[0].turns(delay_s)] for delay_s in (0.0, 0.005, 0.01, 0.015)])
+        family = SearchSpace(Physics(walk.robot), make_knobs(walk.robot, ("delay_s",), "all"))
+        turns = np.array([[family.knobs[0].coordinate(delay_s)] for delay_s in (0.0, 0.005, 0.01, 0.015)])
         found = walk.match(1, log)(family, turns, seed=1)
         assert np.argmin(found.cost) == 2
         assert found.cost[2] < 0.5 * found.cost[0]
@@ -107,12 +115,12 @@ class TestScores:
         assert np.array_equal(in_turns.fallen, at_once.fallen)
 
     def test_threads_change_no_bit(self, walk):
-        noisy = Static(walk.robot, (), {"torque_noise_nm": 0.5})
+        noisy = Physics(walk.robot, {"torque_noise_nm": 0.5})
         one, two = (walk.match(20, threads=threads)(noisy, ONE, 4) for threads in (1, 2))
         assert np.array_equal(one.cost, two.cost)
 
     def test_noise_is_shared_by_candidates_and_new_with_the_seed(self, walk):
-        match, noisy = walk.match(1), Static(walk.robot, (), {"torque_noise_nm": 0.5})
+        match, noisy = walk.match(1), Physics(walk.robot, {"torque_noise_nm": 0.5})
         same = match(noisy, np.zeros((2, 0)), 4).cost
         assert same[0] == same[1]
         assert match(noisy, ONE, 5).cost[0] != same[0]
@@ -148,13 +156,13 @@ class TestScores:
 class TestFalls:
     def test_a_robot_that_drops_where_the_log_did_not(self, walk):
         """One that rolls over, with its mass beside its feet; within a tick nothing can fall."""
-        lopsided = Static(walk.robot, (), {"base_com_offset_m": [0.0, 0.5, 0.0]})
+        lopsided = Physics(walk.robot, {"base_com_offset_m": [0.0, 0.5, 0.0]})
         assert walk.match(0)(lopsided, ONE, 1).fallen[0] == 1.0
         assert walk.match(0)(None, ONE, 1).fallen[0] == 0.0
         assert walk.match(1)(lopsided, ONE, 1).fallen[0] == 0.0
 
     def test_worlds_that_become_unstable(self, walk):
-        wild = Static(walk.robot, (), {"torque_noise_nm": 400.0})
+        wild = Physics(walk.robot, {"torque_noise_nm": 400.0})
         assert walk.match(1)(wild, ONE, 1).fallen[0] > 0.01
 
 
@@ -253,7 +261,7 @@ HEAVY_KGM2 = 0.04
 @pytest.fixture(scope="module")
 def heavy(go2) -> RobotLog:
     parameters = {"armature_kgm2": {"*_calf_joint": HEAVY_KGM2}}
-    return record(Twin("heavy", go2, parameters), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True)
+    return record(Twin("heavy", Physics(go2, parameters)), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True)
 
 
 def make_fit(robot: Robot, log: RobotLog, journal: Journal | None = None, **settings: object) -> Fit:
@@ -344,7 +352,9 @@ class TestCommand:
 
     @pytest.mark.usefixtures("measured_twice")
     def test_a_whole_fit(self, surefoot, here, go2):
-        log = record(Twin("heavy", go2, {"armature_kgm2": HEAVY_KGM2}), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True)
+        log = record(
+            Twin("heavy", Physics(go2, {"armature_kgm2": HEAVY_KGM2})), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True
+        )
         write_log(log, here / "log.parquet")
         options = ("--search", "cma", "--cost", "match-s-1", "--most-simulated-s", "60")
         code, out, error = surefoot(*self.FIT, *options)

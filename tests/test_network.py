@@ -1,17 +1,17 @@
 """What is added to a robot: curves as knobs, a network taught from them, its files, and where it acts."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from surefoot.adapt import Adaptation, Static, read_adaptation, with_curves, write_adaptation
+from surefoot.adapt import Adaptation, SearchSpace, read_adaptation, with_curves, write_adaptation
 from surefoot.adapt.curves import KNOTS, LIMIT_SHARE, groups_of, limit_of
 from surefoot.errors import FitError, TwinError
 from surefoot.fit.distill import distill
 from surefoot.sim import Worlds
 from surefoot.sim.network import Group, Network, read_network
+from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS, ActionDelta
 from surefoot.sim.twin import Twin, load_twin
 
@@ -34,22 +34,22 @@ def some_network(robot, adds: str = "torque", seed: int = 0) -> Network:
 
 class TestCurves:
     def test_knots_lie_over_what_was_seen_and_share_by_type(self, robot) -> None:
-        family = with_curves(Static(robot, (), {}), seen(robot))
+        family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
         types = groups_of(robot, per_joint=False)
         assert len(family.knobs) == len(types) * (KNOTS["position"] + KNOTS["error"] - 1 + KNOTS["velocity"] - 1)
         assert {knob.entries for knob in family.knobs} == set(types.values())
-        one = with_curves(Static(robot, (), {}), seen(robot), per_joint=True)
+        one = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot), per_joint=True)
         assert len(one.knobs) == robot.contract.n_joints / len(types) * len(family.knobs)
 
     def test_a_joint_that_hardly_moved_has_no_curve(self, robot) -> None:
         still = seen(robot)
         still["position"][:, next(iter(groups_of(robot, False).values()))] = 0.5
-        family = with_curves(Static(robot, (), {}), still)
+        family = with_curves(SearchSpace(Physics(robot, {}), ()), still)
         first = next(iter(groups_of(robot, False).values()))
         assert not [knob for knob in family.knobs if knob.entries == first and INPUTS[knob.input] == "position"]
 
     def test_batched_and_single_curves_agree_and_are_level_beyond(self, robot) -> None:
-        family = with_curves(Static(robot, (), {}), seen(robot))
+        family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
         turns = np.random.default_rng(1).normal(0, 1.0, (3, len(family.knobs)))
         added = family.curves(turns, pieces=4)
         inputs = np.random.default_rng(2).normal(0, 2.0, (3, 12, robot.contract.n_joints))
@@ -63,14 +63,14 @@ class TestCurves:
 
     def test_nothing_at_rest_of_error_and_velocity(self, robot) -> None:
         """Constants belong to the position's curve alone, or they could not be told apart."""
-        family = with_curves(Static(robot, (), {}), seen(robot))
+        family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
         turns = np.array([[0.0 if INPUTS[knob.input] == "position" else 1.0 for knob in family.knobs]])
         zero = np.zeros((1, robot.contract.n_joints))
         np.testing.assert_allclose(family.curves(turns)(zero, zero, zero), 0.0, atol=1e-12)
 
     @pytest.mark.parametrize("adds", ["torque", "action"])
     def test_applied_to_worlds(self, robot, adds) -> None:
-        family = with_curves(Static(robot, (), {"dry_friction_nm": 0.3}), seen(robot), adds)
+        family = with_curves(SearchSpace(Physics(robot, {"dry_friction_nm": 0.3}), ()), seen(robot), adds)
         turns = np.zeros((2, len(family.knobs)))
         turns[1] = 1.0
         worlds = Worlds(robot, 4, threads=1)
@@ -133,7 +133,7 @@ class TestFiles:
         moved = []
         for network in (None, some_network(robot), some_network(robot, "action")):
             worlds = Worlds(robot, 2, threads=1)
-            Adaptation(robot.name, robot.hash, "x", (), {}, network).change(robot).apply(worlds, np.zeros((1, 0)), 2)
+            Adaptation(robot.name, robot.hash, "x", (), {}, network).physics(robot).apply(worlds)
             worlds.reset()
             for _ in range(5):
                 worlds.step(np.zeros((2, robot.contract.n_joints)))
@@ -188,10 +188,10 @@ class TestTwin:
         (tmp_path / "curve.yaml").write_text(
             "robot: go2\ntorque_curves:\n- {joints: '*_calf_joint', position_rad: [-4.8, 1.2], torque_nm: [30.0, -30.0]}\n"
         )
-        spring = Twin("spring", go2, {"residual_position_nm_per_rad": dict.fromkeys(calves, -10.0)})
+        spring = Twin("spring", Physics(go2, {"residual_position_nm_per_rad": dict.fromkeys(calves, -10.0)}))
         pose = dict(zip(go2.contract.joints, go2.contract.pose_rad, strict=True))
         constant = {joint: -10.0 * (pose[joint] + 1.8) for joint in calves}
-        spring = replace(spring, parameters={**spring.parameters, "residual_constant_nm": constant})
+        spring = Twin("spring", Physics(go2, {**spring.physics.parameters, "residual_constant_nm": constant}))
         made = [twin.worlds(1, threads=1) for twin in (load_twin(tmp_path / "curve.yaml"), spring)]
         for worlds in made:
             for _ in range(10):
@@ -216,7 +216,14 @@ class TestTwin:
             load_twin(tmp_path / "bad.yaml")
 
     def test_the_hash_knows_them(self, go2) -> None:
-        plain = Twin("a", go2, {})
+        plain = Twin("a", Physics(go2, {}))
         assert (
-            len({plain.hash, replace(plain, network=some_network(go2)).hash, replace(plain, network=some_network(go2, seed=1)).hash}) == 3
+            len(
+                {
+                    plain.hash,
+                    Twin("a", Physics(go2, network=some_network(go2))).hash,
+                    Twin("a", Physics(go2, network=some_network(go2, seed=1))).hash,
+                }
+            )
+            == 3
         )

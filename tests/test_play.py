@@ -218,8 +218,8 @@ def test_at_most_30_frames_a_second(control_hz, every) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (("trot", "--out", "walk.avi"), ("walk.avi ends in '.avi'", ".mp4 or .gif")),
-        (("trot", "--out", "walk"), ("has no suffix", ".mp4 or .gif")),
+        (("trot", "--out", "walk.avi"), ("walk.avi does not end in .mp4 or .gif",)),
+        (("trot", "--out", "walk"), ("walk does not end in .mp4 or .gif",)),
         (("trot", "--out", "."), ("is a folder",)),
         (("trot", "--out", "a.mp4", "--seconds", 0), ("seconds is 0", "at most 600")),
         (("trot", "--out", "a.mp4", "--seconds", -1), ("seconds is -1",)),
@@ -269,7 +269,7 @@ def test_no_video_without_gl(play, tmp_path, monkeypatch) -> None:
 def test_what_was_there_stays_when_ffmpeg_fails(play, tmp_path, monkeypatch, program, says) -> None:
     monkeypatch.setattr(video, "_ffmpeg", lambda: program)
     (tmp_path / "a.mp4").write_text("old")
-    code, _, error = play("trot", "--out", "a.mp4", "--seconds", 0.1, *SMALL)
+    code, _, error = play("trot", "--out", "a.mp4", "--seconds", 0.1, "--overwrite", *SMALL)
     assert code == 2
     assert says in error
     assert error.count("\n") == 1

@@ -91,7 +91,7 @@ class TestAttach:
         model = onnx.load(source)
         helper.set_model_props(model, {KEPT: "logs/7"})
         onnx.save(model, source)
-        with pytest.raises(PolicyError, match=r"surefoot policy attach .*raw.onnx --robot ROBOT --out walk.onnx"):
+        with pytest.raises(PolicyError, match=r"surefoot policy attach .*raw.onnx --robot ROBOT --out raw-attached.onnx"):
             OnnxPolicy.load(source)
         attach_command(source, "go2", tmp_path / "new" / "walk.onnx")
         policy = OnnxPolicy.load(tmp_path / "new" / "walk.onnx")

@@ -17,7 +17,7 @@ from surefoot.cli.main import run
 from surefoot.errors import LogError
 from surefoot.logs import RobotLog, record, write_log
 from surefoot.logs.doctor.findings import Delay, Diagnosis, Finding, Span
-from surefoot.report import Card, Page, Tile, doctor_page, log_page
+from surefoot.report import Card, Page, Tile
 from surefoot.report.charts import (
     NARROW,
     PANEL,
@@ -45,6 +45,8 @@ from surefoot.report.charts import (
     timeline,
 )  # fmt: skip
 from surefoot.report.charts.svg import Scale, escape, fit, limits, path, thinned
+from surefoot.report.doctor_page import doctor_page
+from surefoot.report.log_page import log_page
 from surefoot.report.traces import joint_targets, liveliest
 from surefoot.sim import load_twin
 

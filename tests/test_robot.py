@@ -13,7 +13,8 @@ from robot_files import ALL, BIPED, GO2, HEXAPOD, LEG, TETRAHEDRON, TINY_YAML, c
 from surefoot.errors import PolicyError
 from surefoot.robot import Contract, load_robot
 from surefoot.robot.load import find_robot, joint_addresses
-from surefoot.robot.model import bare_spec, files_of
+from surefoot.robot.model import bare_spec
+from surefoot.robot.model_files import files_of
 from surefoot.robot.picture import standing
 
 

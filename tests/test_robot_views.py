@@ -161,19 +161,21 @@ def test_check_without_gl_warns_and_succeeds(tmp_path: Path, capsys: pytest.Capt
     assert "picture:" not in captured.out
 
 
-def test_new_writes_once_and_says_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("option", ["--force", "--overwrite"])
+def test_new_writes_once_and_says_what_comes_next(tmp_path: Path, surefoot, option) -> None:
     model = shutil.copy(BIPED / "biped.urdf", tmp_path)
-    tyro.cli(cli.new, args=[model])
-    captured = capsys.readouterr()
-    assert f"surefoot robot check {tmp_path / 'robot.yaml'}" in captured.out
-    assert "torque_limit_nm: the joint's effort" in captured.out
-    assert captured.err == ""
+    _, out, err = surefoot("robot", "new", model)
+    assert f"surefoot robot check {tmp_path / 'robot.yaml'}" in out
+    assert "torque_limit_nm: the joint's effort" in out
+    assert err == ""
     assert load_robot(tmp_path).name == "biped"
     (tmp_path / "robot.yaml").write_text("mine")
-    with pytest.raises(RobotError, match=r"there already.*--force"):
-        tyro.cli(cli.new, args=[model])
+    code, _, err = surefoot("robot", "new", model)
+    assert code == 2
+    assert "already exists" in err
+    assert "--overwrite" in err
     assert (tmp_path / "robot.yaml").read_text() == "mine"
-    tyro.cli(cli.new, args=[model, "--force"])
+    assert surefoot("robot", "new", model, option)[0] == 0
     assert load_robot(tmp_path).name == "biped"
 
 

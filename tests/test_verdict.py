@@ -10,18 +10,21 @@ import pytest
 from robot_files import HEXAPOD
 from test_report import HOSTILE, checked
 
-from surefoot.adapt import Adaptation, Fitted, Static, make_knobs, write_adaptation
+from surefoot.adapt import Adaptation, Fitted, make_knobs, write_adaptation
 from surefoot.policy.agents import make_agent
 from surefoot.report.verdict_page import figure_words, verdict_facts, verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim import Worlds
+from surefoot.sim.network import Group, Network
+from surefoot.sim.physics import Physics
+from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin
 from surefoot.verify import evaluate
 from surefoot.verify import trial as trials
 from surefoot.verify.evaluate import PUSH_M_S
 from surefoot.verify.fit_gap import UNKNOWN
 from surefoot.verify.paths import tracks_of
-from surefoot.verify.trial import Simulator, run_trials
+from surefoot.verify.trial import Place, run_trials
 from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
 SMALL = Effort(episodes=3, straight_episodes=2, candidates=3, candidate_episodes=2, seconds=1.5)
@@ -71,7 +74,7 @@ class TestTrials:
             monkeypatch.setattr(module, "EPISODE_S", 4.0)
         robot = dataclasses.replace(go2, contract=dataclasses.replace(go2.contract, command_range=((0.5, 0.5), (0.2, 0.2), (0.0, 0.0))))
         expected = evaluate(robot, lambda n: Worlds(robot, n, threads=1), agents(robot, "trot"), episodes=1, straight_episodes=1)
-        (found,) = run_trials(robot, [Simulator("nominal", {}, 1, 1)], agents(robot, "trot"), seconds=4.0, threads=1)
+        (found,) = run_trials(robot, [Place("nominal", Physics(robot), 1, 1)], agents(robot, "trot"), seconds=4.0, threads=1)
         for name in ("velocity_error_m_s", "turn_error_rad_s"):
             assert getattr(found, name)[0] == pytest.approx(getattr(expected.walk, name), rel=1e-9)
         assert found.cost_of_transport == pytest.approx(expected.walk.cost_of_transport, rel=1e-9)
@@ -82,7 +85,11 @@ class TestTrials:
             np.testing.assert_allclose(found.path_m[k, 0, -1], (straight.way_m, straight.lateral_m))
 
     def test_a_simulator_walks_the_same_alone_and_beside_others(self, robot) -> None:
-        simulators = [Simulator("a", {}, 1, 1), Simulator("b", {"dry_friction_nm": 0.3}, 2, 1), Simulator("c", {}, 1, 1, physics_hz=1000.0)]
+        simulators = [
+            Place("a", Physics(robot), 1, 1),
+            Place("b", Physics(robot, {"dry_friction_nm": 0.3}), 2, 1),
+            Place("c", Physics(robot, physics_hz=1000.0), 1, 1),
+        ]
         together = run_trials(robot, simulators, agents(robot, "trot"), seconds=1.0, threads=1)
         for simulator, beside in zip(simulators, together, strict=True):
             (alone,) = run_trials(robot, [simulator], agents(robot, "trot"), seconds=1.0, threads=1)
@@ -91,7 +98,7 @@ class TestTrials:
         assert len({float(one.lateral_m[0, 0]) for one in together}) == 3
 
     def test_tracks_end_where_the_drift_is_read(self, robot) -> None:
-        (found,) = run_trials(robot, [Simulator("a", {}, 1, 3)], agents(robot, "trot"), seconds=1.0, threads=1)
+        (found,) = run_trials(robot, [Place("a", Physics(robot), 1, 3)], agents(robot, "trot"), seconds=1.0, threads=1)
         tracks = tracks_of(found)
         assert tuple(tracks) == found.directions
         for k, track in enumerate(tracks.values()):
@@ -101,14 +108,16 @@ class TestTrials:
             assert track.ahead_m[-1] == pytest.approx(found.way_m[k].mean(), abs=6e-4)
 
     def test_a_fall_leaves_no_drift_and_is_counted(self, go2) -> None:
-        (found,) = run_trials(go2, [Simulator("a", {}, 2, 1)], lambda n: Throw(), seconds=2.0, threads=1)
+        (found,) = run_trials(go2, [Place("a", Physics(go2), 2, 1)], lambda n: Throw(), seconds=2.0, threads=1)
         assert found.fell.all()
         assert found.fell_pushed.all()
         assert np.isnan(found.lateral_m[found.fell_straight]).all()
 
     def test_pushes_reach_the_pushed_episodes_alone(self, go2, monkeypatch) -> None:
-        (calm,) = run_trials(go2, [Simulator("a", {}, 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
-        again = run_trials(go2, [Simulator("a", {}, 2, 1), Simulator("b", {}, 1, 1)], agents(go2, "zero"), seconds=1.0, threads=1)[0]
+        (calm,) = run_trials(go2, [Place("a", Physics(go2), 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
+        again = run_trials(
+            go2, [Place("a", Physics(go2), 2, 1), Place("b", Physics(go2), 1, 1)], agents(go2, "zero"), seconds=1.0, threads=1
+        )[0]
         np.testing.assert_array_equal(calm.power_w, again.power_w)
         kicked = []
 
@@ -118,7 +127,7 @@ class TestTrials:
                 super().kick(velocity, ids)
 
         monkeypatch.setattr(trials, "Worlds", Watched)
-        run_trials(go2, [Simulator("a", {}, 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
+        run_trials(go2, [Place("a", Physics(go2), 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
         assert len(kicked) == 1
         np.testing.assert_allclose(kicked[0][0], PUSH_M_S)
         np.testing.assert_array_equal(kicked[0][1], [2, 3])
@@ -127,7 +136,12 @@ class TestTrials:
         monkeypatch.setattr(trials, "DRIFT_S", 0.5)
         told = []
         run_trials(
-            robot, [Simulator("a", {}, 1, 1)], agents(robot, "trot"), seconds=1.0, threads=1, progress=lambda *seen: told.append(seen)
+            robot,
+            [Place("a", Physics(robot), 1, 1)],
+            agents(robot, "trot"),
+            seconds=1.0,
+            threads=1,
+            progress=lambda *seen: told.append(seen),
         )
         total = round(1.0 * robot.contract.control_hz) + round(0.5 * robot.contract.control_hz)
         assert told == [(k + 1, total) for k in range(total)]
@@ -153,7 +167,7 @@ class TestVerdict:
         assert any(says.startswith("total way error") for says in worse)
 
     def test_everything_is_measured_and_the_seed_decides(self, go2) -> None:
-        twin = Twin("mine", go2, {"dry_friction_nm": 0.5}, physics_hz=1000.0)
+        twin = Twin("mine", Physics(go2, {"dry_friction_nm": 0.5}, physics_hz=1000.0))
         small = Effort(episodes=2, straight_episodes=1, candidates=3, candidate_episodes=1, seconds=1.0)
         found, again = (judged(go2, "trot", "walk", small, twin=twin, seed=5) for _ in range(2))
         assert [one.name for one in found.named] == ["nominal", "adapted", "twin mine"]
@@ -168,24 +182,13 @@ class TestVerdict:
 
     def test_what_is_added_beside_the_settings_is_simulated(self, go2, monkeypatch) -> None:
         """A network of a fit, or a torque curve of a virtual robot, acts where it belongs and nowhere else."""
-        plain = judged(go2, "trot", "trot", ONE, twin=Twin("mine", go2, {}))
+        plain = judged(go2, "trot", "trot", ONE, twin=Twin("mine", Physics(go2, {})))
 
-        def push(error, position, velocity):
-            return np.full(position.shape, 3.0)
-
-        class Added(Static):
-            def apply(self, worlds, candidates, pieces) -> None:
-                super().apply(worlds, candidates, pieces)
-                worlds.residual = push
-
-        class Pulled(Twin):
-            def worlds(self, n, **options):
-                made = super().worlds(n, **options)
-                made.action_delta = lambda sensors, action: np.full(action.shape, 0.5)
-                return made
-
-        monkeypatch.setattr(Adaptation, "change", lambda self, robot: Added(robot, (), self.settings))
-        changed = judged(go2, "trot", "trot", ONE, twin=Pulled("mine", go2, {}))
+        push = TorqueCurve(tuple(range(12)), (-9.0, 9.0), (3.0, 3.0))
+        pull = Network("action", (Group(go2.contract.joints, ((np.zeros((1, 3)), np.full(1, 9.0)),), 0.1),))
+        fitted = Adaptation.physics
+        monkeypatch.setattr(Adaptation, "physics", lambda self, robot: dataclasses.replace(fitted(self, robot), curves=(push,)))
+        changed = judged(go2, "trot", "trot", ONE, twin=Twin("mine", Physics(go2, network=pull)))
         values = [[one.before.value("velocity_error_m_s") for one in (*found.named, *found.candidates)] for found in (plain, changed)]
         assert [a == b for a, b in zip(*values, strict=True)] == [True, False, False, False]
 
@@ -246,7 +249,7 @@ class TestCommand:
             ({"--after": "nobody.onnx"}, "nobody.onnx does not exist"),
             ({"--before": "wlak"}, "no policy 'wlak'"),
             ({"--before": "replay"}, "is no policy"),
-            ({"--adaptation": "nowhere"}, "cannot read nowhere"),
+            ({"--adaptation": "nowhere"}, "nowhere does not exist"),
             ({"--robot": HEXAPOD, "--before": "trot", "--after": "trot"}, "fitted to another go2"),
             ({"--twin": "nobody"}, "no virtual robot 'nobody'"),
             ({"--twin": "other.yaml"}, "is of hexapod, and not of the go2"),

@@ -15,6 +15,7 @@ from surefoot.gap import schedule_of
 from surefoot.policy.agents import as_meant
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 ORIGINAL, NO_FIT, AFTER = "original policy", "no fit, fine-tuned in the nominal simulator", "after the loop"
@@ -43,7 +44,7 @@ def walk_upright(cell: Cell, settings: Settings) -> dict[str, Any]:
     """One policy on one robot."""
     robot = load_robot("go2")
     policy = policy_of(robot)
-    twin = Twin("nominal", robot, {}) if cell.column == NOMINAL else shifted(robot, cell.seed, uneven=cell.column == UNEVEN)
+    twin = Twin("nominal", Physics(robot, {})) if cell.column == NOMINAL else shifted(robot, cell.seed, uneven=cell.column == UNEVEN)
     if cell.row == ORIGINAL:
         return upright_figures(policy, twin, cell.seed)
     if cell.row == NO_FIT:  # one training for both robots, of which it knows nothing

@@ -44,9 +44,7 @@ class Watched(Twin):
 
 def shoved(twin: Twin, rollouts: int, seed: int) -> RobotLog:
     """A log in which somebody throws the robot over, once in every episode; those that stayed up are left out."""
-    watched = Watched(
-        twin.name, twin.robot, twin.parameters, twin.time_jitter_s, twin.time_shift_s, twin.physics_hz, twin.curves, twin.network
-    )
+    watched = Watched(twin.name, twin.physics, twin.time_jitter_s, twin.time_shift_s)
     rng, hz, n = np.random.default_rng([seed, 103]), twin.robot.contract.control_hz, 2 * rollouts
     when, side = (rng.uniform(*SHOVE_AT_S, n) * hz).astype(int), rng.choice([-1.0, 1.0], n)
     kick = np.zeros((n, 6))

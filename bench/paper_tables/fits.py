@@ -11,16 +11,17 @@ from recover import CASES, draw
 from paper_tables.cells import Refused
 from surefoot.fit.cma import CmaSettings
 from surefoot.fit.family import Family, FitSettings
-from surefoot.fit.journal import Journal
 from surefoot.fit.ladder import climb
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, MatchesByFalling
 from surefoot.gap import Gap
 from surefoot.gap.schedule import Schedule
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog, record
 from surefoot.policy.agents import Agent, make_agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 POLICY = "walk"
@@ -47,7 +48,8 @@ def agents(robot: Robot, policy: str = POLICY) -> Callable[[int], Agent]:
 def hidden(robot: Robot, case: str, seed: int) -> Twin:
     """A robot of the published problem: armature and dry friction of every joint are hidden, beside the noise."""
     drawn = draw(robot, *CASES[case], seed)
-    return replace(drawn, name=f"hidden-{seed}", parameters={name: drawn.parameters[name] for name in PUBLISHED_FREE})
+    known = {name: drawn.physics.parameters[name] for name in PUBLISHED_FREE}
+    return replace(drawn, name=f"hidden-{seed}", physics=Physics(robot, known))
 
 
 def shifted(robot: Robot, seed: int, *, spring: bool = False, uneven: bool = False) -> Twin:
@@ -70,7 +72,7 @@ def shifted(robot: Robot, seed: int, *, spring: bool = False, uneven: bool = Fal
         last = list(list(types.values())[-1])
         stiffness[last], rest[last] = CALF_SPRING
         drawn |= {"spring_stiffness_nm_per_rad": tuple(stiffness), "spring_rest_rad": tuple(rest)}
-    return Twin(f"{'spring' if spring else 'uneven' if uneven else 'shifted'}-{seed}", robot, drawn)
+    return Twin(f"{'spring' if spring else 'uneven' if uneven else 'shifted'}-{seed}", Physics(robot, drawn))
 
 
 def walked(twin: Twin, rollouts: int, seed: int, seconds: float = SECONDS, policy: str = POLICY) -> RobotLog:
@@ -123,7 +125,7 @@ def errors(result: FitResult, twin: Twin) -> dict[str, float]:
     found: dict[str, float] = {}
     before: dict[str, float] = {}
     for name in COUNTED:
-        true = np.broadcast_to(twin.parameters[name], len(joints))
+        true = np.broadcast_to(twin.physics.parameters[name], len(joints))
         each = [(knob.value, knob.start, true[joints.index(joint)]) for knob in result.adaptation.knobs if knob.parameter == name for joint in knob.where]  # fmt: skip
         value, start, actual = np.array(each).T
         found[name] = float((np.abs(value - actual) / actual).mean())
@@ -147,16 +149,16 @@ def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, sett
 
     def candidate(hidden_ones: tuple[str, ...]) -> list[float]:
         turns = []
-        for knob in fit.family.knobs:
+        for knob in fit.space.knobs:
             known = found[knob.name]
             value = known.value
             if known.parameter in hidden_ones:
-                hidden_values = np.broadcast_to(twin.parameters[known.parameter], len(joints))
+                hidden_values = np.broadcast_to(twin.physics.parameters[known.parameter], len(joints))
                 value = float(np.mean([hidden_values[joints.index(joint)] for joint in known.where]))
-            turns.append(knob.turns(value))
+            turns.append(knob.coordinate(value))
         return turns
 
-    candidates = np.array([candidate(()), candidate(tuple(twin.parameters)), candidate(COUNTED)])
+    candidates = np.array([candidate(()), candidate(tuple(twin.physics.parameters)), candidate(COUNTED)])
     costs = np.mean([fit.problem.evaluate(candidates, seed, residuals=False).cost for seed in AIM_SEEDS], axis=0)
     return dict(zip(("cost", "cost_of_truth", "cost_of_counted"), map(float, costs), strict=True))
 

@@ -8,14 +8,15 @@ from weights import OF_ORDER_ONE, Weights, search_weights
 from paper_tables.cells import Cell, Settings, Table
 from paper_tables.fits import agents, budgeted, climbed, closed, effort, left, original, published, shifted, walked
 from paper_tables.walks import kept_training, on_twin, tuned
-from surefoot.adapt import Adaptation, Static
+from surefoot.adapt import Adaptation
 from surefoot.fit.family import STATIC, WORDS, Family
-from surefoot.fit.journal import Journal
 from surefoot.fit.ladder import NETWORK, RUNGS, TYPE
 from surefoot.fit.run import split
 from surefoot.gap import measure, schedule_of
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 ORIGINAL = "original policy"
@@ -102,8 +103,8 @@ def weights(log: RobotLog, robot: Robot, cost: str, simulated_s: float, seed: in
     answer = search_weights(family, log, fitted, make, cost, simulated_s, seed, journal)
     adaptation = Adaptation(robot.name, robot.hash, WORDS["torque"], (), {}, family.network(answer.weights))
     before, after = (
-        measure(log, held, robot, make, change=change, seed=seed + 7, may_fall=True).gap
-        for change in (Static(robot, (), {}), adaptation.change(robot))
+        measure(log, held, robot, make, physics=physics, seed=seed + 7, may_fall=True).gap
+        for physics in (Physics(robot), adaptation.physics(robot))
     )
     return adaptation, {
         **left(before, after), "simulated_s": answer.simulated_s, "evaluations": answer.evaluations, "stopped": answer.stopped,

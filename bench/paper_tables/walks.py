@@ -80,8 +80,7 @@ class TwinDraws:
 
     def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
         """Nothing is drawn."""
-        for name, value in self.twin.parameters.items():
-            worlds.set(name, value)
+        self.twin.physics.apply(worlds)
         return np.zeros((worlds.n, 0))
 
     def mirror(self, worlds: Worlds, joints: Any) -> list[Any]:
@@ -100,10 +99,10 @@ def reward_of(policy: OnnxPolicy, twin: Twin, worlds: int = WORLDS) -> float:
     from surefoot.learn.randomize import load_randomization
     from surefoot.learn.task import walk
 
-    if twin.curves or twin.network is not None:
+    if twin.physics.adds:
         raise SurefootError(f"{twin.name} has torques that are no parameters; its return cannot be measured here")
     robot = twin.robot
-    hz = twin.physics_hz or robot.physics_hz
+    hz = twin.physics.physics_hz or robot.physics_hz
     task = replace(walk(robot), randomization=load_randomization("none"), substeps=round(hz / robot.contract.control_hz))
     env = WalkEnv(robot, task, worlds, seed=SEED, draws=TwinDraws(twin))
     seen = env.get_observations()

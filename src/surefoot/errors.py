@@ -5,6 +5,8 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any
 
+MOST_LISTED, MOST_COMPARED, LONGEST_COMPARED = 60, 1000, 100  # names
+
 
 class SurefootError(Exception):
     """What the user gave cannot be used; the message names the value, what is allowed and the way out."""
@@ -38,16 +40,22 @@ class LogError(SurefootError):
     """A log cannot be read or written."""
 
 
+class OutputError(SurefootError):
+    """An output cannot be written where it was asked for."""
+
+
 def shown(value: Any) -> str:
     """A user's value for a sentence, cut where it is long: nested YAML aliases can stand for millions of entries."""
     text = repr(value) if isinstance(value, (str, float)) else reprlib.repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(value: Any, known: Iterable[str]) -> str:
     """' (did you mean ...?)' with the closest known names, or the whole list where nothing is close."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    name, known = value if isinstance(value, str) else shown(value), list(known)
+    comparable = [one for one in known if len(one) <= LONGEST_COMPARED][:MOST_COMPARED]  # comparing takes the product of the lengths
+    close = difflib.get_close_matches(name, comparable, n=2, cutoff=0.5) if len(name) <= LONGEST_COMPARED else []
     if close:
         return f" (did you mean {' or '.join(repr(c) for c in close)}?)"
-    return f" (known: {', '.join(known)})"
+    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    return f" (known: {', '.join(known[:MOST_LISTED])}{more})"

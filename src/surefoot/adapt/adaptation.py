@@ -4,22 +4,21 @@ The file holds what each knob was and became, with interval and flag; the whole 
 where it comes from. Reading it needs nothing but JSON, and believes nothing: names, sizes and bounds are checked.
 """
 
-import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from surefoot.adapt.knobs import Static
 from surefoot.errors import FitError, SurefootError, shown
-from surefoot.files import is_number, json_ready, write_text
+from surefoot.files import is_number, read_json, write_json
 from surefoot.robot import Robot
-from surefoot.sim.floor import Flat
 from surefoot.sim.network import Network, read_network
-from surefoot.sim.parameters import PARAMETERS, parameter, resolve
-from surefoot.sim.scene import build_scene
+from surefoot.sim.parameters import PARAMETERS, parameter
+from surefoot.sim.physics import Physics
+from surefoot.sim.values import resolve
 
 ADAPTATION = "adaptation.json"
 VERSION = 1
+MOST_KNOBS = 5_000  # a humanoid fitted joint by joint has about a hundred
 Flag = Literal["", "at its bound", "not identifiable", "no effect"]
 FLAGS: tuple[Flag, ...] = ("", "at its bound", "not identifiable", "no effect")
 
@@ -52,31 +51,26 @@ class Adaptation:
     network: Network | None = None  # what it adds beside them
     provenance: dict[str, Any] = field(default_factory=dict)
 
-    def change(self, robot: Robot) -> Static:
-        """As a change of simulators of this robot."""
+    def physics(self, robot: Robot) -> Physics:
+        """What the simulator of this robot became; refuses another robot than the one that was fitted."""
         if robot.hash != self.robot_hash:
             raise FitError(
                 f"the adaptation was fitted to another {self.robot} ({self.robot_hash[:12]}) than this {robot.name} ({robot.hash[:12]}); fit again, or give the robot that it was fitted to"
             )
-        return Static(robot, (), self.settings, self.network)
+        return Physics(robot, self.settings, self.network)
 
 
 def write_adaptation(path: Path, adaptation: Adaptation) -> None:
     """Write adaptation.json, whole or not at all."""
     network = None if adaptation.network is None else adaptation.network.to_dict()
     content = {"surefoot_adaptation": VERSION, **asdict(replace(adaptation, network=None)), "network": network}
-    write_text(path, json.dumps(json_ready(content), indent=1, allow_nan=False) + "\n")
+    write_json(path, content)
 
 
 def read_adaptation(path: Path, robot: Robot) -> Adaptation:
     """Read an adaptation of this robot, from its file or from the folder of a fit."""
     path = path / ADAPTATION if path.is_dir() else path
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as reason:
-        raise FitError(f"cannot read {path}: {reason.strerror or reason}; give the folder that `surefoot fit` wrote") from None
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        raise FitError(f"{path} is not valid JSON; give the folder that `surefoot fit` wrote") from None
+    content = read_json(path, FitError, "the folder that `surefoot fit` wrote, or its adaptation.json")
     if not isinstance(content, dict) or content.get("surefoot_adaptation") != VERSION:
         raise FitError(f"{path} is not an adaptation of version {VERSION}; `surefoot fit` writes one")
     try:
@@ -93,13 +87,14 @@ def _adaptation(content: dict[str, Any], robot: Robot) -> Adaptation:
     settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
     if not isinstance(settings, dict) or not isinstance(knobs, list) or not isinstance(provenance, dict):
         raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
+    if len(knobs) > MOST_KNOBS:
+        raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
     written = content.get("network")
     network = None if written is None else read_network(written, robot, FitError)
     found = Adaptation(**texts, knobs=tuple(_fitted(entry) for entry in knobs), settings=settings, network=network, provenance=provenance)  # type: ignore[arg-type]
-    found.change(robot)
-    scene = build_scene(robot, Flat(), None, torque_speed=False)
+    found.physics(robot)
     for name, value in settings.items():
-        resolve(name, value, robot, scene, 1, FitError)
+        resolve(name, value, robot, error=FitError)
     return found
 
 

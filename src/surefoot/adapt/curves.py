@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surefoot.adapt.knobs import Knob, Static
+from surefoot.adapt.knobs import Knob
+from surefoot.adapt.search_space import SearchSpace
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.network import UNITS
@@ -55,17 +56,17 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class Curved(Static):
-    """Static parameters and curves, as one family of changes."""
+class CurvedSpace(SearchSpace):
+    """Parameters and curves, as one space."""
 
     adds: Adds = "torque"
     spans: tuple[Span, ...] = ()
 
-    def apply(self, worlds: Worlds, candidates: np.ndarray, pieces: int) -> None:
-        """Set up worlds[c * pieces : (c + 1) * pieces] as candidate c."""
-        candidates = np.atleast_2d(candidates)
-        self.still.apply(worlds, candidates[:, self.is_static], pieces)
-        added = self.curves(candidates, pieces)
+    def apply(self, worlds: Worlds, points: np.ndarray, pieces: int) -> None:
+        """Set up worlds[p * pieces : (p + 1) * pieces] as point p of `points`, (n, n_knobs)."""
+        points = np.atleast_2d(points)
+        self.static_part.apply(worlds, points[:, self.is_static], pieces)
+        added = self.curves(points, pieces)
         if self.adds == "torque":
             worlds.residual = added
         else:
@@ -77,27 +78,27 @@ class Curved(Static):
         return np.array([not isinstance(knob, Knot) for knob in self.knobs], dtype=bool)
 
     @property
-    def still(self) -> Static:
+    def static_part(self) -> SearchSpace:
         """The same without curves."""
-        return Static(self.robot, tuple(knob for knob in self.knobs if not isinstance(knob, Knot)), self.fixed)
+        return SearchSpace(replace(self.base, network=None), tuple(k for k in self.knobs if not isinstance(k, Knot)))
 
-    def curves(self, turns: np.ndarray, pieces: int = 1) -> Residual:
+    def curves(self, coordinates: np.ndarray, pieces: int = 1) -> Residual:
         """What candidates add, each to `pieces` worlds."""
         return Curves(
-            tuple(Axis(span.input, span.low, span.apart, np.repeat(self._knots(turns, span), pieces, axis=0)) for span in self.spans)
+            tuple(Axis(span.input, span.low, span.apart, np.repeat(self._knots(coordinates, span), pieces, axis=0)) for span in self.spans)
         )
 
-    def curve_of(self, turns: np.ndarray, joint: int) -> Callable[[np.ndarray], np.ndarray]:
+    def curve_of(self, coordinates: np.ndarray, joint: int) -> Callable[[np.ndarray], np.ndarray]:
         """What one candidate adds to one joint, as a function of inputs (rows, 3)."""
         lines = [
-            (span.input, span.low[joint] + span.apart[joint] * np.arange(span.knots), self._knots(turns, span)[0, joint])
+            (span.input, span.low[joint] + span.apart[joint] * np.arange(span.knots), self._knots(coordinates, span)[0, joint])
             for span in self.spans
         ]
         return lambda inputs: np.sum([np.interp(inputs[:, k], x, y) for k, x, y in lines], axis=0)
 
-    def _knots(self, turns: np.ndarray, span: Span) -> np.ndarray:
+    def _knots(self, coordinates: np.ndarray, span: Span) -> np.ndarray:
         """Values at the knots over one input, (n, n_joints, knots)."""
-        values = self.values(turns)
+        values = self.values(coordinates)
         made = np.zeros((len(values), self.robot.contract.n_joints, span.knots))
         for k, knob in enumerate(self.knobs):
             if isinstance(knob, Knot) and knob.input == span.input:
@@ -105,9 +106,9 @@ class Curved(Static):
         return made
 
 
-def with_curves(family: Static, seen: dict[str, np.ndarray], adds: Adds = "torque", *, per_joint: bool = False) -> Curved:
+def with_curves(space: SearchSpace, seen: dict[str, np.ndarray], adds: Adds = "torque", *, per_joint: bool = False) -> CurvedSpace:
     """Add curves for each type of joint, or for each joint, over what was `seen` of each of INPUTS, (rows, n_joints)."""
-    robot = family.robot
+    robot = space.robot
     groups = groups_of(robot, per_joint)
     spans, knots = [], []
     for name in KNOTS:
@@ -124,7 +125,7 @@ def with_curves(family: Static, seen: dict[str, np.ndarray], adds: Adds = "torqu
                 if name == "position" or place != KNOTS[name] // 2  # without error or motion nothing is added: that is the position's part
             ]
         spans.append(Span(INPUTS.index(name), low, apart))
-    return Curved(robot, (*family.knobs, *knots), family.fixed, adds=adds, spans=tuple(spans))
+    return CurvedSpace(space.base, (*space.knobs, *knots), adds=adds, spans=tuple(spans))
 
 
 def groups_of(robot: Robot, per_joint: bool) -> dict[str, tuple[int, ...]]:
@@ -156,8 +157,3 @@ def _knot(robot: Robot, joints: tuple[int, ...], label: str, name: str, place: i
         CURVE[adds], tuple(joints), f"{label} at {name} {at:.3f} {unit}", 0.0, -limit, limit, STEP_SHARE / LIMIT_SHARE * limit, False,
         input=INPUTS.index(name), place=place, at=at, adds=adds,
     )  # fmt: skip
-
-
-def without(family: Static, dropped: tuple[Knob, ...]) -> Static:
-    """A family without some of its knobs."""
-    return replace(family, knobs=tuple(knob for knob in family.knobs if knob not in dropped))

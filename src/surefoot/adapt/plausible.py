@@ -1,8 +1,7 @@
 """How far a fitted number may be off, for those who draw robots around a fit: to train on, and to judge a policy on."""
 
 from surefoot.adapt.adaptation import Fitted
-from surefoot.adapt.knobs import Prior
-from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.parameters import PARAMETERS, Prior
 
 OPEN = ("not identifiable", "no effect")  # flags of knobs whose intervals say no more than what was known before
 SHARE = 0.25  # of its value, how far such a knob is drawn where no prior says how far one may be off

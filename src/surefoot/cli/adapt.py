@@ -5,22 +5,27 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from surefoot.adapt.adaptation import Adaptation, read_adaptation
 from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, randomization_table, write_mjcf, write_onnx
-from surefoot.cli.inputs import say
-from surefoot.errors import FitError
+from surefoot.cli.console import Console, cell, say
 from surefoot.files import check_place, write_text
 from surefoot.robot import Robot, load_robot
 
-TEXT: dict[str, tuple[Callable[[Adaptation, Robot], str], tuple[str, ...]]] = {
-    "mjlab": (mjlab_config, (".py",)),
-    "isaaclab": (isaaclab_config, (".py",)),
-    "randomization": (randomization_table, (".yaml", ".yml")),
-    "numpy": (numpy_class, (".py",)),
+TEXT: dict[str, Callable[[Adaptation, Robot], str]] = {
+    "mjlab": mjlab_config,
+    "isaaclab": isaaclab_config,
+    "randomization": randomization_table,
+    "numpy": numpy_class,
+}
+ENDINGS = {
+    "mjlab": (".py",),
+    "isaaclab": (".py",),
+    "randomization": (".yaml", ".yml"),
+    "numpy": (".py",),
+    "mjcf": (".xml",),
+    "onnx": (".onnx",),
 }
 FILES: dict[str, Callable[[Path, Adaptation, Robot], None]] = {"mjcf": write_mjcf, "onnx": write_onnx}
 
@@ -39,16 +44,13 @@ def export(
         to: mjcf, the robot's model with the adaptation in it; mjlab or isaaclab, a Python file with actuator configs and ranges; randomization, a table for 'surefoot train'; numpy or onnx, what the fit adds to torques or targets that no model holds, as a Python class or a network
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
     """
-    check_place(out)
+    check_place(out, ENDINGS[to])
     described = load_robot(robot)
     adaptation = read_adaptation(fit, described)
     if to in FILES:
         FILES[to](out, adaptation, described)
     else:
-        make, endings = TEXT[to]
-        if out.suffix.lower() not in endings:
-            raise FitError(f"{out} does not end in {' or '.join(endings)}, as a file for {to} must; give such a name with --out")
-        write_text(out, make(adaptation, described))
+        write_text(out, TEXT[to](adaptation, described))
     place = (
         "metadata say where it comes from, and what goes in and out"
         if to == "onnx"
@@ -84,7 +86,7 @@ def show(fit: Annotated[Path, tyro.conf.Positional], robot: str = "go2") -> None
 def adaptation_table(adaptation: Adaptation) -> Table:
     """Knobs with what they were, what they are, and how sure that is."""
     title = f"{adaptation.robot}: what the fit changed ({adaptation.family})"
-    table = Table(title=Text(title), title_justify="left")
+    table = Table(title=cell(title), title_justify="left")
     table.add_column("knob", overflow="fold")
     for heading, width in (("was", 5), ("is", 7), ("90 % interval", 18)):
         table.add_column(heading, justify="right", no_wrap=True, min_width=width)
@@ -92,5 +94,5 @@ def adaptation_table(adaptation: Adaptation) -> Table:
     for knob in adaptation.knobs:
         low, high = knob.interval
         cells = (f"{knob.start:.3g}", f"{knob.value:.3g}", f"{low:.3g} to {high:.3g}", knob.flag)  # names carry their units
-        table.add_row(Text(knob.name), *map(Text, cells))
+        table.add_row(cell(knob.name), *map(cell, cells))
     return table

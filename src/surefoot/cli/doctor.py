@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from surefoot.cli.console import Console, say
+from surefoot.cli.plain import say_plain
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import check_place, write_text
 from surefoot.logs.doctor import Diagnosis, Finding, diagnose
 from surefoot.logs.doctor.findings import Span, listed
 from surefoot.logs.robot_log import read_log
+from surefoot.logs.time_unit import in_seconds
 from surefoot.policy import OnnxPolicy
 from surefoot.policy.agents import BUILT_IN, meant_by
 from surefoot.robot import Robot, load_robot
@@ -45,22 +47,23 @@ def doctor(
         html: also write a page with plots
     """
     if html is not None:
-        check_place(html)
+        check_place(html, (".html", ".htm"))
     described = load_robot(robot)
     content = read_log(log)
     loaded = None if policy is None else _policy(policy, described)
     described = described if loaded is None else meant_by(described, loaded)
     diagnosis = diagnose(content, described, loaded, needed_s=needed_s)
     if json:
-        print(_json(diagnosis))
+        say_plain(_json(diagnosis))
     else:
-        show(diagnosis, Console(highlight=False))
+        show(diagnosis, Console())
     if html is not None:
         from surefoot.report.doctor_page import doctor_page
 
+        content = in_seconds(content, described.contract.control_dt_s)  # as the doctor looked at it
         write_text(html, doctor_page(diagnosis, content, described, f"{log.name} on {described.name}"))
         if not json:
-            Console().print(f"wrote {html}", markup=False, highlight=False, soft_wrap=True)
+            say(Console(), f"wrote {html}")
     return diagnosis.exit_code
 
 

@@ -1,6 +1,5 @@
 """`surefoot evaluate`."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +7,12 @@ from typing import Annotated, Any
 
 import mujoco
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from surefoot import __version__
-from surefoot.files import check_place, json_ready, write_text
+from surefoot.cli.console import Console, cell, say
+from surefoot.files import check_place, json_ready, write_json
 from surefoot.policy.agents import Agent, as_meant, make_agent
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import load_twin
@@ -52,7 +51,7 @@ def evaluate_policy(
     """
     console = Console()
     if out is not None:
-        check_place(out)
+        check_place(out, (".json",))
     hidden = None if twin is None else load_twin(twin)
     described = load_robot(robot) if hidden is None else hidden.robot
     with Progress(
@@ -66,10 +65,10 @@ def evaluate_policy(
         )  # fmt: skip
     console.print(*tables(result, f"{policy} on {hidden.name if hidden else described.name}"), sep="\n")
     failures = result.failures()
-    console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures), highlight=False)
+    console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))
     if out is not None:
-        write_text(out, json.dumps(content, indent=1) + "\n")
-        console.print(f"wrote {out}", highlight=False, soft_wrap=True)
+        write_json(out, content)
+        say(console, f"wrote {out}")
 
 
 def run(
@@ -130,7 +129,7 @@ def tables(result: Evaluation, title: str) -> list[Table]:
 
 
 def _table(first: str, *others: str, title: str | None = None) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=None if title is None else cell(title), title_justify="left")
     table.add_column(first, no_wrap=True)
     for heading in others:
         table.add_column(heading, justify="right", no_wrap=True)

@@ -8,20 +8,21 @@ from typing import Annotated, Any
 import mujoco
 import numpy as np
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from surefoot import __version__
-from surefoot.adapt import Static, read_adaptation
-from surefoot.cli.inputs import say
+from surefoot.adapt import read_adaptation
+from surefoot.cli.console import Console, cell, say
 from surefoot.errors import PolicyError, SurefootError
-from surefoot.files import check_place, json_ready, write_text
+from surefoot.files import check_folder, json_ready, read_state, write_json
 from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
+from surefoot.sim.physics import Physics
 from surefoot.verify.evaluate import Evaluation, evaluate
 
 EVALUATION = "eval.json"
+FILES = ("policy.onnx", "begun.onnx", "checkpoint.safetensors", "config.json", EVALUATION, "tensorboard/")
 STRAIGHT_SHARE = 5  # one straight episode in each direction for so many with random commands
 
 
@@ -62,7 +63,7 @@ def finetune_policy(
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
         minutes: how long to train, earlier runs included; how far that goes depends on the machine
         iterations: PPO updates in all, those of earlier runs included, instead of a time; 0 only trims
-        task: walk, biped, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task; default: by the policy's posture
+        task: walk, biped, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task, which is executed with your rights; default: by the policy's posture
         randomization: none, mild, seed, or a YAML table, for what the fit did not set; default: the task's own (walk: mild)
         spread: how wide fitted numbers are drawn, times their 90 % intervals; 0 holds them at their values
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
@@ -86,8 +87,7 @@ def finetune_policy(
             f"fine-tuning needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'"
         ) from None
     console = Console()
-    for name in ("policy.onnx", EVALUATION):
-        check_place(out / name)
+    check_folder(out, FILES)
     if not (minutes > 0 and np.isfinite(minutes)) or (iterations is not None and iterations < (0 if trim_s else 1)):
         raise SurefootError("fine-tuning needs a time above 0 with --minutes, or at least 1 with --iterations; with --trim-s, 0 only trims")
     if seed < 0:
@@ -96,7 +96,7 @@ def finetune_policy(
     found = read_adaptation(adaptation, described)
     old = _policy(policy, described, out)
     described = meant_by(described, old)
-    change = found.change(described)
+    physics = found.physics(described)
     settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, judges=judges, mirrored=mirrored, worlds=worlds)
     made = load_task(task or ("walk" if described.posture.level else "biped"), described, randomization)
     if made.posture.name != described.posture.name:
@@ -112,7 +112,7 @@ def finetune_policy(
     before = _before(out, provenance) if not restart else None
     if before is None and episodes > 0:
         say(console, f"measuring {policy} in the adapted simulator")
-        result = _measure(old, described, change, episodes, seed, threads)
+        result = _measure(old, described, physics, episodes, seed, threads)
         before = json_ready(result.to_dict())
     if before is not None:  # what was measured after an earlier run is not of the policy that will be there
         _write(out, provenance, {"before": before})
@@ -135,7 +135,7 @@ def finetune_policy(
     say(console, f"wrote {tuned}")
     if episodes > 0 and before is not None:
         new = OnnxPolicy.load(tuned)
-        result = _measure(new, described, change, episodes, seed, threads)
+        result = _measure(new, described, physics, episodes, seed, threads)
         after = json_ready(result.to_dict())
         _write(out, provenance, {"before": before, "after": after, "choice": json.loads(new.metadata.get("surefoot.choice", "null"))})
         console.print(comparison(before, after, f"{described.name} in the adapted simulator"))
@@ -145,7 +145,7 @@ def finetune_policy(
 
 def comparison(before: dict[str, Any], after: dict[str, Any], title: str) -> Table:
     """The figures of two evaluations side by side, with counts."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=cell(title), title_justify="left")
     table.add_column("", no_wrap=True)
     for heading in ("before", "after"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -191,26 +191,26 @@ def _policy(name: str, robot: Robot, out: Path) -> OnnxPolicy:
     return agent.policy
 
 
-def _measure(policy: OnnxPolicy, robot: Robot, change: Static, episodes: int, seed: int, threads: int) -> Evaluation:
+def _measure(policy: OnnxPolicy, robot: Robot, physics: Physics, episodes: int, seed: int, threads: int) -> Evaluation:
     """Without exploration noise, at the full rate of the physics, with the fitted values themselves."""
 
     straight = max(episodes // STRAIGHT_SHARE, 1)
     return evaluate(
-        robot, lambda n: change.worlds(n, seed, threads), lambda n: PolicyAgent(policy, robot, n),
+        robot, lambda n: physics.worlds(n, seed=seed, threads=threads), lambda n: PolicyAgent(policy, robot, n),
         episodes=episodes, straight_episodes=straight, seed=seed,
     )  # fmt: skip
 
 
 def _write(out: Path, provenance: dict[str, Any], results: dict[str, Any]) -> None:
-    write_text(out / EVALUATION, json.dumps({"provenance": json_ready(provenance), **results}, indent=1) + "\n")
+    write_json(out / EVALUATION, {"provenance": provenance, **results})
 
 
 def _before(out: Path, provenance: dict[str, Any]) -> dict[str, Any] | None:
     """What an interrupted run has already measured of the same policy in the same simulator."""
     try:
-        content = json.loads((out / EVALUATION).read_text(encoding="utf-8"))
+        content = read_state(out / EVALUATION)
         same = content["provenance"] == json.loads(json.dumps(json_ready(provenance)))
         _figures(content["before"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return content["before"] if same else None

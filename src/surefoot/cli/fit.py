@@ -1,6 +1,5 @@
 """`surefoot fit`."""
 
-import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -9,25 +8,26 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from surefoot.adapt import ADAPTATION, write_adaptation
 from surefoot.adapt.export import write_mjcf
 from surefoot.cli.adapt import adaptation_table
+from surefoot.cli.console import Console, say
 from surefoot.cli.fit_screen import Screen
-from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
+from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, provenance, refuse_ill, virtual_robot
+from surefoot.cli.rehearsal import FILES as REHEARSAL_FILES
 from surefoot.cli.rehearsal import Planned, run_rehearsal
 from surefoot.errors import FitError, SurefootError
-from surefoot.files import check_place, json_ready, write_text
-from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_family
-from surefoot.fit.journal import Journal
+from surefoot.files import check_folder, read_text, write_json, write_text
+from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_space
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, Progress
 from surefoot.gap import schedule_of
 from surefoot.gap.match_state import HORIZONS, refuse_clock, refuse_unknown_base
 from surefoot.gap.schedule import SETTLE_S, finite_rows
+from surefoot.journal import Journal
 from surefoot.logs import read_log
 from surefoot.logs.doctor import Diagnosis
 from surefoot.logs.doctor import diagnose as check
@@ -102,8 +102,7 @@ def fit(
         seconds: length of an episode to rehearse, without a log
         torque_noise_nm: noise to rehearse with; default: that of the log, or 1 N·m without a log
     """
-    for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES):
-        check_place(out / name)
+    check_folder(out, REHEARSAL_FILES if rehearse else (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES, f"{JOURNAL}/"))
     if not 0 <= held_out <= 0.5:
         raise FitError(f"held_out is {held_out:g}; it must be a share from 0 to 0.5")
     if seed < 0:
@@ -115,7 +114,7 @@ def fit(
         seed=seed, most_evaluations=most_evaluations, most_simulated_s=most_simulated_s,
     )  # fmt: skip
     rungs = _rungs(family, per_joint, replay)
-    make_family(described, replace(settings, family=rungs[0]))  # what is wrong with it is said before any work
+    make_space(described, replace(settings, family=rungs[0]))  # what is wrong with it is said before any work
     _refuse_idle(settings, family, per_joint, replay, rehearse, free, torque_noise_nm)
     if rehearse:
         planned = Planned(rollouts, seconds, torque_noise_nm, settle_s, threads, restart)
@@ -135,7 +134,7 @@ def fit(
     facts = provenance(command, log, content, described, driver)
     identity = {
         "log": facts["log"]["sha256"], "robot": described.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()},
-        "priors": "" if priors is None else priors.read_text(encoding="utf-8"), "settle_s": settle_s, "versions": facts["versions"],
+        "priors": "" if priors is None else read_text(priors, FitError), "settle_s": settle_s, "versions": facts["versions"],
     }  # fmt: skip
     with Screen(console) as screen:
         screen.show(Progress("checking the log"))
@@ -226,7 +225,7 @@ def _rungs(family: FamilyName, per_joint: bool, replay: bool) -> tuple[Family, .
 def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: dict[str, Any], log: Path) -> None:
     """All files of a fit; the adaptation last, since it says that the others are there."""
     adaptation = result.adaptation
-    write_text(out / FIGURES, json.dumps(json_ready(_figures(result, facts)), indent=1, allow_nan=False) + "\n")
+    write_json(out / FIGURES, _figures(result, facts))
     write_text(out / PAGE, fit_page(result, described, facts, f"The fit of {log.stem}"))
     head = f"The simulator fitted to {log.name}. A virtual robot: try policies on it with --twin."
     write_text(out / SIMULATOR, virtual_robot(adaptation.settings, robot, head, adaptation.network))

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.inputs import say
+from surefoot.cli.console import Console, cell, say
 from surefoot.cli.live import OnScreen
 from surefoot.fit.run import Progress
 
@@ -61,18 +61,20 @@ def _left(progress: Progress) -> str:
 
 def _screen(progress: Progress) -> Group:
     head = Table.grid(padding=(0, 2))
-    head.add_row("[bold]stage", progress.stage)
+    head.add_row(Text("stage", style="bold"), progress.stage)
     if progress.evaluations:
         head.add_row(
-            "[bold]gap", f"{progress.gap:.4f}, from {progress.start_gap:.4f}{_floor(progress, '; chance alone would leave about ')}"
+            Text("gap", style="bold"),
+            f"{progress.gap:.4f}, from {progress.start_gap:.4f}{_floor(progress, '; chance alone would leave about ')}",
         )
         head.add_row(
-            "[bold]effort", f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s"
+            Text("effort", style="bold"),
+            f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s",
         )
-        head.add_row("[bold]time", f"{progress.wall_s / 60:.1f} min, {_left(progress)}")
+        head.add_row(Text("time", style="bold"), f"{progress.wall_s / 60:.1f} min, {_left(progress)}")
     moved = Table(box=None, padding=(0, 2))
     for heading in ("moved most", "was", "is", ""):
         moved.add_column(heading, justify="left" if heading in ("moved most", "") else "right", no_wrap=True)
     for name, start, value, unit in progress.moved:
-        moved.add_row(Text(name), f"{start:.4g}", f"{value:.4g}", unit)
+        moved.add_row(cell(name), f"{start:.4g}", f"{value:.4g}", unit)
     return Group(head, moved) if progress.moved else Group(head)

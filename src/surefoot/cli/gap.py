@@ -1,6 +1,5 @@
 """`surefoot gap`."""
 
-import json
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,20 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
-from surefoot.cli.inputs import REPLAY, Driver, changed_simulator, make_driver, named_policy, provenance, refuse_ill, say, virtual_robot
-from surefoot.errors import GapError
-from surefoot.files import check_place, json_ready, write_text
+from surefoot.cli.console import Console, cell, say
+from surefoot.cli.inputs import (
+    REPLAY,
+    VERSIONS,
+    Driver,
+    changed_simulator,
+    make_driver,
+    named_policy,
+    provenance,
+    refuse_ill,
+    virtual_robot,
+)
+from surefoot.errors import GapError, OutputError, SurefootError
+from surefoot.files import check_folder, file_hash, write_json, write_text
 from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
 from surefoot.gap.channels import UNITS
 from surefoot.gap.costs import check_cost
 from surefoot.gap.match_state import HORIZONS, refuse_unknown_base
 from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.gap.scores import state_score
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog, read_log
 from surefoot.logs.doctor import Diagnosis as Checked
 from surefoot.logs.doctor import diagnose as check
@@ -33,7 +42,7 @@ from surefoot.robot import load_robot
 if TYPE_CHECKING:
     from surefoot.fit.diagnose import Diagnosis
 
-SIMULATOR = "simulator.yaml"
+SIMULATOR, JOURNAL = "simulator.yaml", "gap-journal"
 WORST = 6  # channels that are printed
 
 
@@ -55,7 +64,7 @@ def measure_gap(
     The policy runs in the loop under the log's own commands, from several starts. Writes gap.json and gap.html: the
     distance of every joint's position, velocity and action in units of the robot's own spread, the noise floor, what
     kind of gap it is and the command to run next; and simulator.yaml, a virtual robot with what explains the log best.
-    A gap inside the floor is called no measurable gap.
+    A gap inside the floor is called no measurable gap. Killed or stopped with Ctrl-C, the same command continues.
 
     Args:
         log: a log that 'surefoot record' or 'surefoot log import' wrote
@@ -70,9 +79,9 @@ def measure_gap(
         rrd: also write gap.rrd, a Rerun recording of the traces (needs the extra 'view')
         diagnose: look for the kind of gap, which takes a few minutes of simulation
     """
-    names = ("gap.json", "gap.html", *(("gap.rrd",) if rrd else ()))
-    for name in names:
-        check_place(out / name)
+    names: tuple[str, ...] = ("gap.json", "gap.html", *(("gap.rrd",) if rrd else ()))
+    explains = diagnose and adaptation is None  # writes the simulator that explains the log best
+    check_folder(out, (*names, *((SIMULATOR,) if explains else ()), f"{JOURNAL}/"))
     if rrd:
         refuse_missing()
     if cost not in HORIZONS:
@@ -103,19 +112,34 @@ def measure_gap(
         checked = check(content, described, driver.policy)
         refuse_ill(checked, log, robot)
         schedule = schedule_of(content, described, checked.usable, settle_s)
-        measured = measure(
-            content, schedule, described, driver.make, change=change, seed=seed, threads=threads, progress=stage("simulating")
-        )
-        stage("scoring")
-        scored = {one.name: one for one in scores(measured)}
-        if cost in HORIZONS:
-            scored[cost] = state_score(measured, content, cost, seed, change)
+        identity = {
+            "log": file_hash(log), "robot": described.hash, "policy": driver.hash, "seed": seed, "settle_s": settle_s, "versions": VERSIONS,
+            "physics": None if change is None else change.hash,
+        }  # fmt: skip
+        journal = Journal(out / JOURNAL, identity, forget_other=True)
         found: Diagnosis | None = None
-        if diagnose:
-            from surefoot.fit.diagnose import diagnose_gap
+        try:
+            measured = measure(
+                content, schedule, described, driver.make, physics=change, seed=seed, threads=threads, journal=journal,
+                progress=stage("simulating"),
+            )  # fmt: skip
+            stage("scoring")
+            scored = {one.name: one for one in scores(measured)}
+            if cost in HORIZONS:
+                scored[cost] = state_score(measured, content, cost, seed, change)
+            if diagnose:
+                from surefoot.fit.diagnose import diagnose_gap
 
-            cause = stage("looking for the cause")
-            found = diagnose_gap(content, schedule, described, driver.make, measured, seed=seed, threads=threads, progress=cause)
+                cause = stage("looking for the cause")
+                found = diagnose_gap(
+                    content, schedule, described, driver.make, measured, seed=seed, threads=threads, journal=journal, progress=cause
+                )
+        except OutputError:  # a full disk, say: the same command continues
+            raise
+        except SurefootError:  # it would end so again
+            journal.remove()
+            raise
+        if found is not None:
             known = {"LOG": str(log), "ROBOT": robot, "POLICY": policy, "SIMULATOR": str(out / SIMULATOR)}
             found = replace(
                 found, next_command=" ".join(shlex.quote(known[word]) if word in known else word for word in found.next_command.split(" "))
@@ -127,9 +151,8 @@ def measure_gap(
         "provenance": facts, "gap": measured.gap.to_dict(), "costs": {name: one.to_dict() for name, one in scored.items()},
         "diagnosis": None if found is None else found.to_dict(), "doctor": checked.to_dict(),
     }  # fmt: skip
-    text = json.dumps(json_ready(figures), indent=1, allow_nan=False) + "\n"
     page = gap_page(measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost)
-    write_text(out / "gap.json", text)
+    write_json(out / "gap.json", figures)
     write_text(out / "gap.html", page)
     if found is not None and found.settings:
         head = f"What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with --twin."
@@ -137,6 +160,7 @@ def measure_gap(
         names = (*names, SIMULATOR)
     if rrd:
         write_rrd(out / "gap.rrd", measured, described)
+    journal.remove()
     _summary(console, measured, scored[cost], f"{log.name} against {described.name} driven by {driver.label}")
     for line in _warnings(content, driver, checked, measured, log, robot):
         say(console, f"warning: {line}")
@@ -151,7 +175,7 @@ def measure_gap(
 
 def _summary(console: Console, measured: Measured, chosen: Score, title: str) -> None:
     gap = measured.gap
-    head = Table(title=Text(title), title_justify="left", show_header=False)
+    head = Table(title=cell(title), title_justify="left", show_header=False)
     head.add_column(no_wrap=True)
     head.add_column(justify="right", no_wrap=True)
     head.add_column()
@@ -181,7 +205,7 @@ def _worst(gap: Gap) -> Table:
         channel = gap.channels[i]
         unit = UNITS[channel.kind]
         size = f"{gap.distance[i] * gap.spread[i]:.3g}{'' if unit == '1' else f' {unit}'}"
-        table.add_row(Text(channel.name), f"{gap.distance[i]:.3f}", f"{gap.limit[i]:.3f}", size)
+        table.add_row(cell(channel.name), f"{gap.distance[i]:.3f}", f"{gap.limit[i]:.3f}", size)
     return table
 
 

@@ -1,6 +1,5 @@
 """What `gap` and `fit` have in common: what drove the robot, what the doctor says, changed simulators, provenance."""
 
-import hashlib
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +9,11 @@ from typing import Any
 import mujoco
 import numpy as np
 import yaml
-from rich.console import Console
 
 from surefoot import __version__
-from surefoot.adapt import ADAPTATION, Static, read_adaptation
+from surefoot.adapt import ADAPTATION, read_adaptation
 from surefoot.errors import GapError
-from surefoot.files import sha256
+from surefoot.files import file_hash, sha256, yaml_comment
 from surefoot.logs import RobotLog
 from surefoot.logs.doctor import Diagnosis as Checked
 from surefoot.policy.agents import BUILT_IN, Agent, PolicyAgent, ZeroAgent, make_agent
@@ -23,6 +21,7 @@ from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 from surefoot.robot.load import shipped_robots
 from surefoot.sim.network import Network
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import load_twin
 
 VERSIONS = {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__}
@@ -67,7 +66,7 @@ def provenance(command: str, path: Path, log: RobotLog, robot: Robot, driver: Dr
     """Where the figures come from."""
     return {
         "command": command,
-        "log": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "metadata": log.metadata},
+        "log": {"file": path.name, "sha256": file_hash(path), "metadata": log.metadata},
         "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
         "policy": {"name": driver.label, "hash": driver.hash}, "physics_hz": robot.physics_hz,
         "versions": VERSIONS,
@@ -83,17 +82,17 @@ def refuse_ill(checked: Checked, log: Path, robot: str, allowed: tuple[str, ...]
             )
 
 
-def changed_simulator(adaptation: str, robot: Robot) -> Static:
+def changed_simulator(adaptation: str, robot: Robot) -> Physics:
     """The simulator of a fit's folder or adaptation.json, or of a virtual robot's file without what only its recordings have."""
     place = Path(adaptation).expanduser()
     if place.suffix == ".json" or (place / ADAPTATION).is_file():
-        return read_adaptation(place, robot).change(robot)
+        return read_adaptation(place, robot).physics(robot)
     twin = load_twin(adaptation)
     if twin.robot.hash != robot.hash:
         raise GapError(f"{adaptation} is of {twin.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
-    if twin.curves:
+    if twin.physics.curves:
         raise GapError(f"{adaptation} has torque_curves, which belong to a virtual robot; compare with the log that it recorded")
-    return Static(robot, (), dict(twin.parameters), twin.network)
+    return Physics(robot, twin.physics.parameters, twin.physics.network)
 
 
 def virtual_robot(settings: dict[str, Any], robot: str, head: str, network: Network | None = None) -> str:
@@ -102,14 +101,10 @@ def virtual_robot(settings: dict[str, Any], robot: str, head: str, network: Netw
     values = {name: _one(value) for name, value in settings.items()}
     if network is not None:
         values["network"] = network.to_dict()
-    return f"# {head}\n" + yaml.safe_dump({"robot": place, **values}, sort_keys=False, default_flow_style=None, width=140)
+    body = yaml.safe_dump({"robot": place, **values}, sort_keys=False, default_flow_style=None, width=140, allow_unicode=False)
+    return f"{yaml_comment(head)}\n{body}"
 
 
 def _one(value: Any) -> Any:
     """One number for a list of equal ones."""
     return value[0] if isinstance(value, list) and value and all(item == value[0] for item in value) else value
-
-
-def say(console: Console, line: str) -> None:
-    """Print a line as it is."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,20 +1,20 @@
 """`surefoot log ...`: import what people have, and show what a log holds."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.cli.console import Console, cell, say
 from surefoot.errors import LogError
 from surefoot.files import check_place
-from surefoot.logs.importing import MapFile, Recording, assemble, read_map, read_recording
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog, read_log, write_log
-from surefoot.robot import load_robot
+from surefoot.logs.time_unit import about_unit, unit_of_time, way_out
 
 
 def import_log(
@@ -22,6 +22,7 @@ def import_log(
     out: Path,
     robot: str = "go2",
     map: Path | None = None,
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None,
 ) -> None:
     """Turn recorded files into one log: CSV, NPZ or Parquet tables, MCAP files, ROS 2 bags, LeRobot folders.
 
@@ -33,12 +34,17 @@ def import_log(
         out: the Parquet file to write
         robot: a shipped robot or the path of a robot.yaml
         map: a YAML file that says which column or topic is what, with units, signs and joint names
+        time_unit: unit of the time column of a table; default: by its name, or by the rate that its numbers give
     """
-    check_place(out)
+    from surefoot.logs.importing import MapFile, Recording, assemble, read_map, read_recording
+    from surefoot.robot import load_robot
+
+    check_place(out, (".parquet",))
     described = load_robot(robot)
     if not files:
         raise LogError("no file was given; 'surefoot log import FILE... --robot ROBOT --out log.parquet'")
     map_file = read_map(map) if map else MapFile()
+    map_file = map_file if time_unit is None else replace(map_file, time_unit=time_unit)
     console = Console()
     recordings: list[Recording] = []
     bar = (TextColumn("reading {task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
@@ -50,12 +56,12 @@ def import_log(
                 read_recording(path, described.contract, map_file, lambda done, total: shown.update(task, completed=done, total=total))
             )
     for guess in dict.fromkeys(guess for recording in recordings for guess in recording.guesses):
-        _say(console, guess)
+        say(console, guess)
     log = assemble(recordings, described, map_file)
     written = write_log(log, out)
     _story(console, log.metadata)
-    _say(console, _size(log))
-    _say(console, f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB, sha256 {written[:12]})")
+    say(console, _size(log))
+    say(console, f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB, sha256 {written[:12]})")
 
 
 def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
@@ -67,16 +73,20 @@ def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
     content = read_log(log)
     console = Console()
     console.print(_channels(content, log), *([_episodes(content)] if content.n_episodes > 1 else []), sep="\n")
+    rate_hz = content.metadata.get("control_hz")
+    unit = unit_of_time(content, 1 / rate_hz) if isinstance(rate_hz, (int, float)) and rate_hz > 0 else None
+    if unit is not None:
+        say(console, f"warning: {about_unit(unit)}; {way_out(unit)}")
     for key, value in content.metadata.items():
         if key not in ("derived", "assumed", "notes", "source"):
-            _say(console, f"{key}: {_plain(value)}")
+            say(console, f"{key}: {_plain(value)}")
     _source(console, content.metadata.get("source"))
     _story(console, content.metadata)
 
 
 def _channels(log: RobotLog, path: Path) -> Table:
     """The range of each channel, over all joints and over the joint that moves most."""
-    table = _table(Text(f"{path.name}: {_rate(log)}"), "channel", "columns", "lowest", "mean", "highest", "not a number")
+    table = _table(cell(f"{path.name}: {_rate(log)}"), "channel", "columns", "lowest", "mean", "highest", "not a number")
     for name in (*REQUIRED, *OPTIONAL):
         values = getattr(log, name)
         if values is None:
@@ -87,7 +97,7 @@ def _channels(log: RobotLog, path: Path) -> Table:
     for joint, values in zip(log.joints, log.joint_position_rad.T, strict=True):
         finite = values[np.isfinite(values)]
         if len(finite):
-            table.add_row(Text(f"  {joint}"), "rad", f"{finite.min():+.3f}", f"{finite.mean():+.3f}", f"{finite.max():+.3f}", "")
+            table.add_row(cell(f"  {joint}"), "rad", f"{finite.min():+.3f}", f"{finite.mean():+.3f}", f"{finite.max():+.3f}", "")
     return table
 
 
@@ -121,19 +131,19 @@ def _story(console: Console, metadata: dict[str, Any]) -> None:
     for key in ("derived", "assumed"):
         entries = metadata.get(key)
         for name, how in entries.items() if isinstance(entries, dict) else ():
-            _say(console, f"{key}: {name}, {how}")
+            say(console, f"{key}: {name}, {how}")
     notes = metadata.get("notes")
     for note in notes if isinstance(notes, list) else ():
-        _say(console, f"note: {note}")
+        say(console, f"note: {note}")
 
 
 def _source(console: Console, source: Any) -> None:
     source = dict(source) if isinstance(source, dict) else {}
     files = source.pop("files", [])
     if source:
-        _say(console, f"source: {_plain(source)}")
+        say(console, f"source: {_plain(source)}")
     for file in files if isinstance(files, list) else ():
-        _say(console, f"file: {_plain(file)}")
+        say(console, f"file: {_plain(file)}")
 
 
 def _plain(value: Any) -> str:
@@ -150,7 +160,3 @@ def _table(title: Text | None, first: str, *others: str) -> Table:
     for heading in others:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import tyro
 
+from surefoot.cli.plain import say_plain
 from surefoot.files import check_place, write_text
 from surefoot.logs.robot_log import read_log
 from surefoot.report.log_page import log_page
-from surefoot.robot import load_robot
 
 
 def plot(
@@ -29,7 +29,12 @@ def plot(
         episode: numbers of the episodes whose traces are shown; without it, the longest one
         title: of the page; without it, the name of the log
     """
-    check_place(out)
-    page = log_page(read_log(log), None if robot is None else load_robot(robot), title or log.name, episode or None)
+    check_place(out, (".html", ".htm"))
+    described = None
+    if robot is not None:
+        from surefoot.robot import load_robot
+
+        described = load_robot(robot)
+    page = log_page(read_log(log), described, title or log.name, episode or None)
     write_text(out, page)
-    print(f"wrote {out} ({len(page.encode()) / 1e6:.2f} MB)")
+    say_plain(f"wrote {out} ({len(page.encode()) / 1e6:.2f} MB)")

@@ -1,10 +1,8 @@
 """`surefoot loop`."""
 
-import importlib
 import importlib.util
 import shlex
 import time
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,11 +10,11 @@ from typing import Annotated, Any
 import tyro
 
 from surefoot.cli.inputs import VERSIONS, named_policy
-from surefoot.cli.loop_run import RUN, RunFile, Work, file_hash, key_of
+from surefoot.cli.loop_run import RUN, RunFile, Work, key_of
 from surefoot.cli.loop_screen import LoopScreen, kept
-from surefoot.cli.loop_steps import FOLDERS, NO_GAP, TUNED, UNUSABLE, VIDEO, Plan, Result, Step, make_step, names_of
+from surefoot.cli.loop_steps import FOLDERS, NO_GAP, OWN_FILES, TUNED, UNUSABLE, VIDEO, Plan, Result, Step, make_step, names_of
 from surefoot.errors import LogError, PolicyError, SurefootError, TwinError
-from surefoot.files import check_place, write_text
+from surefoot.files import check_folder, file_hash, note_input, write_text
 from surefoot.logs import read_log
 from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
 from surefoot.robot import Robot, load_robot
@@ -64,8 +62,7 @@ def loop(
         threads: of simulator and learner; 0 takes all cores
         restart: forget an earlier loop in the same folder
     """
-    check_place(out / RUN)
-    check_place(out / REPORT)
+    check_folder(out, (RUN, REPORT, *OWN_FILES))
     if not logs and twin is None:
         raise SurefootError("give a log of the robot, or a virtual robot with --twin that records one")
     if logs and (rollouts is not None or seconds is not None):
@@ -164,12 +161,11 @@ def _do(step: Step, plan: Plan, screen: LoopScreen) -> None:
         if step.own is not None:
             step.own()
             return
-        from surefoot.cli.main import VERBS
+        from surefoot.cli.main import call_verb
 
         verb, *rest = step.line
-        function: Callable[..., int | None] = getattr(importlib.import_module(VERBS[verb].module), VERBS[verb].function)
         try:
-            tyro.cli(function, prog=f"surefoot {verb}", args=rest)
+            call_verb(verb, rest)
         except SystemExit:  # words that the verb does not take, such as a file called --help
             raise SurefootError(f"'{step.command}' was not understood; {told} says why") from None
     step.after(told.read_text(encoding="utf-8"))
@@ -242,6 +238,7 @@ def _policy(asked: str | None, robot: Robot, logs: tuple[Path, ...]) -> tuple[st
 def _hash(path: Path) -> str:
     if not path.is_file():
         raise LogError(f"{path} is a folder; give a Parquet file" if path.is_dir() else f"the log {path} does not exist")
+    note_input(path)
     return file_hash(path)
 
 

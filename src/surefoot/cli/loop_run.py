@@ -1,7 +1,6 @@
 """run.json: what a loop was asked for, and of each step its command, time, result and files, so that the same call goes on."""
 
 import datetime
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.errors import SurefootError
-from surefoot.files import canonical_json, json_ready, sha256, write_text
+from surefoot.files import canonical_json, file_hash, json_ready, read_state, sha256, write_json
 
 RUN = "run.json"
 FORMAT = 1
@@ -25,15 +24,6 @@ class Work:
     key: str  # hash of all that decides its result
     files: tuple[str, ...]  # in its folder
     if_made: tuple[str, ...] = ()  # further ones, which not every machine can make; those that were made must stay
-
-
-def file_hash(path: Path) -> str:
-    """As sha256sum prints it."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def key_of(name: str, words: tuple[str, ...], contents: Mapping[str, str], out: Path, versions: Mapping[str, str]) -> str:
@@ -107,18 +97,18 @@ class RunFile:
         self._write()
 
     def _write(self) -> None:
-        write_text(self._out / RUN, json.dumps(json_ready(self.content), indent=1, allow_nan=False) + "\n")
+        write_json(self._out / RUN, self.content)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """An earlier record, or None where there is none; one that cannot be read is refused rather than overwritten."""
     if not path.exists():
         return None
+    content = read_state(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         good = content["surefoot_loop"] == FORMAT and isinstance(content["inputs"], dict) and isinstance(content["versions"], dict)
         good = good and all(isinstance(entry, dict) and isinstance(entry["files"], dict) for entry in content["steps"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (KeyError, TypeError, AttributeError):
         good = False
     if not good:
         raise SurefootError(f"{path} is not the record of a loop of version {FORMAT}; give another --out, or remove it")

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TextIO
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.inputs import say
+from surefoot.cli.console import Console, say
 from surefoot.cli.live import OnScreen
+from surefoot.files import open_log
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 MARKS: dict[State, tuple[str, str]] = {
@@ -30,7 +30,7 @@ class LoopScreen(OnScreen):
 
     def __init__(self, steps: list[str]):
         # Bound to the stream of now: while a verb runs, `sys.stdout` is the file that it prints into.
-        self._console = Console(file=sys.stdout, highlight=False)
+        self._console = Console(file=sys.stdout)
         self._steps: dict[str, tuple[State, str, float]] = dict.fromkeys(steps, ("waiting", "", 0.0))
         self._began = self._printed = time.monotonic()
         self._live: Live | None = None
@@ -110,8 +110,7 @@ def kept(path: Path, tell: Callable[[str], None]) -> Iterator[None]:
 
     Verbs print through consoles that look up `sys.stdout` and `sys.stderr` when they print, and find no terminal here.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+    with open_log(path) as file:
         stream = _Kept(file, tell)
         with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
             yield

@@ -13,10 +13,9 @@ from typing import Any
 
 from surefoot.adapt import ADAPTATION
 from surefoot.cli.inputs import TOO_SHORT
-from surefoot.cli.loop_run import file_hash
 from surefoot.cli.loop_words import arrow, falls_words, longer, short, walking
 from surefoot.errors import SurefootError
-from surefoot.files import json_ready, write_text
+from surefoot.files import file_hash, read_state, write_json
 from surefoot.logs import read_log, write_log
 from surefoot.logs.join import join_logs
 from surefoot.verify.fit_gap import FIT, FitGap
@@ -24,6 +23,7 @@ from surefoot.verify.fit_gap import FIT, FitGap
 NO_GO, NO_GAP, UNUSABLE = 3, 4, 2  # exit codes; verdict and doctor have the same ones
 LOG, JOINED, TUNED = "log.parquet", "join", "finetune"
 VIDEO, WALKS, CHECKPOINT = "before_after.mp4", "walks.json", "checkpoint.safetensors"
+OWN_FILES = ("doctor/doctor.json", f"video/{VIDEO}", f"video/{WALKS}", f"{JOINED}/{LOG}")  # that no verb of a step writes
 # A verdict that takes a good minute on two cores: fewer episodes than by default in the named simulators, so that a gain has to be a
 # little larger to count, and fewer candidates, but as many episodes of each: with less, no candidate could speak against the policy.
 VERDICT = {"episodes": 20, "straight_episodes": 8, "candidates": 12, "candidate_episodes": 8}
@@ -113,10 +113,7 @@ def make_step(name: str, plan: Plan) -> Step:
 
 def read_figures(path: Path) -> dict[str, Any]:
     """A JSON file that a step wrote."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        content = None
+    content = read_state(path)
     if not isinstance(content, dict):
         raise SurefootError(f"{path} cannot be read; the same command with --restart begins anew")
     return content
@@ -153,7 +150,7 @@ def _doctor(plan: Plan) -> Step:
 
     def keep(printed: str) -> None:
         found, _ = json.JSONDecoder().raw_decode(printed[max(printed.find("{"), 0) :])
-        write_text(place / "doctor.json", json.dumps(json_ready(found), indent=1, allow_nan=False) + "\n")
+        write_json(place / "doctor.json", found)
 
     def result() -> Result:
         found = read_figures(place / "doctor.json")

@@ -1,7 +1,6 @@
 """Both policies under the same commands on one virtual robot: where they went, and a video side by side."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -10,7 +9,7 @@ import numpy as np
 from surefoot import __version__
 from surefoot.cli.loop_steps import VIDEO, WALKS
 from surefoot.errors import SurefootError
-from surefoot.files import json_ready, write_text
+from surefoot.files import write_json
 from surefoot.policy.agents import as_meant, make_agent
 from surefoot.sim.twin import load_twin
 from surefoot.verify.beside import film_beside, straight_lines
@@ -24,7 +23,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     """Write walks.json, and the video where this machine can draw one."""
     hidden = load_twin(twin)
     robot = as_meant(hidden.robot, before)
-    hidden = replace(hidden, robot=robot)
+    hidden = hidden.with_robot(robot)
     rise_s = robot.posture.rise_s
     rising = np.zeros((round(rise_s * robot.contract.control_hz), 3))
     command = np.concatenate([rising, straight_lines(robot, SECONDS)])
@@ -47,7 +46,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     except (SurefootError, OSError, RuntimeError, mujoco.FatalError) as reason:  # no graphics, no encoder, no room: told without a picture
         (out / VIDEO).unlink(missing_ok=True)
         says = f"none: {reason}"
-    write_text(out / WALKS, json.dumps(json_ready({"says": says, "place": hidden.name, "provenance": facts, **_paths(walks)})) + "\n")
+    write_json(out / WALKS, {"says": says, "place": hidden.name, "provenance": facts, **_paths(walks)})
 
 
 def _paths(walks: dict[str, Walk]) -> dict[str, object]:

@@ -36,6 +36,8 @@ def longer(checkpoint: Path, asked_min: float) -> str:
         from safetensors import SafetensorError, safe_open
     except ImportError:
         return ""
+    if not checkpoint.is_file():
+        return ""
     try:
         with safe_open(checkpoint, framework="np") as file:
             trained_min = float(json.loads((file.metadata() or {})["state"])["elapsed_s"]) / 60

@@ -1,14 +1,21 @@
 """`surefoot VERB ...`: finds the verb, lets tyro read its arguments, and turns mistakes into one sentence."""
 
+import contextlib
 import importlib
+import inspect
 import io
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from surefoot import __version__
 from surefoot.errors import SurefootError, nearest, shown
+from surefoot.text import for_terminal, one_line
+from surefoot.watchdog import notice_interrupts
+
+LONGEST_SENTENCE = 2000  # characters of an error: names from a file may be of any length
 
 
 @dataclass(frozen=True)
@@ -18,13 +25,15 @@ class Verb:
     module: str
     function: str
     line: str
+    writes: bool = True  # takes --overwrite
+    reads_logs: bool = False  # takes --memory-gb
 
 
 VERBS = {
     "robot check": Verb("surefoot.cli.robot", "check", "validate a robot, print its contract, draw a picture of it"),
     "robot new": Verb("surefoot.cli.robot", "new", "write a starter robot.yaml for an MJCF or URDF, every guess marked"),
     "policy attach": Verb("surefoot.cli.policy", "attach", "put a robot's contract into an ONNX policy"),
-    "policy show": Verb("surefoot.cli.policy", "show", "print the contract inside an ONNX policy"),
+    "policy show": Verb("surefoot.cli.policy", "show", "print the contract inside an ONNX policy", writes=False),
     "train": Verb("surefoot.cli.train", "train_policy", "train a walking policy, or a task of your own"),
     "finetune": Verb("surefoot.cli.finetune", "finetune_policy", "go on training a policy in the simulator that a fit found"),
     "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
@@ -33,14 +42,24 @@ VERBS = {
     ),
     "play": Verb("surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"),
     "record": Verb("surefoot.cli.record", "record_log", "record the log that a virtual robot would write"),
-    "log import": Verb("surefoot.cli.log", "import_log", "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log"),
-    "log show": Verb("surefoot.cli.log", "show", "summarize a log: episodes, rate, ranges, where it comes from"),
-    "log plot": Verb("surefoot.cli.log_plot", "plot", "write a page to look at a log: traces, distributions, commands"),
-    "doctor": Verb("surefoot.cli.doctor", "doctor", "find what is wrong with a log, why it matters and how to fix it"),
-    "gap": Verb("surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why"),
-    "fit": Verb("surefoot.cli.fit", "fit", "find the parameters with which the simulator moves as the robot did, with intervals"),
-    "loop": Verb("surefoot.cli.loop", "loop", "do the whole loop on your logs: doctor, gap, fit, fine-tune, verdict, one report"),
-    "adapt show": Verb("surefoot.cli.adapt", "show", "print what a fit changed: was, is, interval, flag"),
+    "log import": Verb(
+        "surefoot.cli.log", "import_log", "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log", reads_logs=True
+    ),
+    "log show": Verb(
+        "surefoot.cli.log", "show", "summarize a log: episodes, rate, ranges, where it comes from", writes=False, reads_logs=True
+    ),
+    "log plot": Verb("surefoot.cli.log_plot", "plot", "write a page to look at a log: traces, distributions, commands", reads_logs=True),
+    "doctor": Verb("surefoot.cli.doctor", "doctor", "find what is wrong with a log, why it matters and how to fix it", reads_logs=True),
+    "gap": Verb(
+        "surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why", reads_logs=True
+    ),
+    "fit": Verb(
+        "surefoot.cli.fit", "fit", "find the parameters with which the simulator moves as the robot did, with intervals", reads_logs=True
+    ),
+    "loop": Verb(
+        "surefoot.cli.loop", "loop", "do the whole loop on your logs: doctor, gap, fit, fine-tune, verdict, one report", reads_logs=True
+    ),
+    "adapt show": Verb("surefoot.cli.adapt", "show", "print what a fit changed: was, is, interval, flag", writes=False),
     "adapt export": Verb("surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, NumPy, ONNX, mjlab, Isaac Lab or training"),
 }
 
@@ -50,6 +69,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without '·', or a file name that is not UTF-8
+    notice_interrupts()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -87,15 +107,74 @@ def _run(arguments: list[str]) -> int:
     name, rest = _find(arguments)
     if name is None:
         return 0 if rest == ["--help"] else 2
+    return call_verb(name, rest)
+
+
+def call_verb(name: str, arguments: list[str]) -> int:
+    """Let tyro read the arguments of a verb, and run it; its exit code."""
     import tyro
 
     verb = VERBS[name]
     function: Callable[..., int | None] = getattr(importlib.import_module(verb.module), verb.function)
-    return tyro.cli(function, prog=f"surefoot {name}", args=rest) or 0
+    call = _guarded(function, name, verb)
+    if all(word.isprintable() for word in arguments):
+        return tyro.cli(call, prog=f"surefoot {name}", args=arguments)() or 0
+    told = io.StringIO()  # tyro repeats arguments as they are, and a file name may hold escapes
+    try:
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+            parsed = tyro.cli(call, prog=f"surefoot {name}", args=arguments)
+    except SystemExit:
+        sys.stderr.write(for_terminal(told.getvalue()))
+        raise
+    return parsed() or 0
+
+
+def _guarded(function: Callable[..., int | None], name: str, verb: Verb) -> Callable[..., Callable[[], int | None]]:
+    """What tyro calls: it gives the verb with its arguments, to be run inside the guard of its inputs and outputs.
+
+    Verbs of one kind share options, which are added here.
+    """
+    shared: dict[str, tuple[Any, Any, str]] = {}
+    if verb.writes:
+        shared["overwrite"] = (
+            bool,
+            False,
+            "replace an output that is there already, also one that this verb did not write or that is an input",
+        )
+    if verb.reads_logs:
+        shared["memory_gb"] = (
+            float | None,
+            None,
+            "memory that a log may take once it is decoded, GB; without it, what SUREFOOT_MEMORY_GB says, or 1",
+        )
+
+    def call(*args: Any, overwrite: bool = False, memory_gb: float | None = None, **options: Any) -> Callable[[], int | None]:
+        from surefoot.files import outputs
+        from surefoot.limits import raised
+
+        def run() -> int | None:
+            with raised(memory_gb), outputs(name, overwrite):
+                return function(*args, **options)
+
+        return run
+
+    # Not functools.wraps: tyro would look through it, at the function without the added options.
+    call.__name__, call.__qualname__, call.__module__ = function.__name__, function.__qualname__, function.__module__
+    signature = inspect.signature(function)
+    added = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for key, (kind, default, _) in shared.items()
+    ]
+    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
+    call.__annotations__ = function.__annotations__ | {key: kind for key, (kind, _, _) in shared.items()}
+    call.__doc__ = (function.__doc__ or "").rstrip() + "".join(f"\n        {key}: {says}" for key, (_, _, says) in shared.items())
+    return call
 
 
 def _refuse(sentence: str) -> int:
-    print(f"surefoot: {sentence}", file=sys.stderr)
+    line = one_line(sentence)
+    line = line if len(line) <= LONGEST_SENTENCE else f"{line[: LONGEST_SENTENCE // 2]} [...] {line[-LONGEST_SENTENCE // 2 :]}"
+    print(f"surefoot: {line}", file=sys.stderr)
     return 2
 
 

@@ -1,17 +1,16 @@
 """`surefoot play`."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import mujoco
 import numpy as np
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from surefoot import __version__
+from surefoot.cli.console import Console, say
 from surefoot.errors import SurefootError, TwinError
 from surefoot.policy.agents import as_meant, make_agent
 from surefoot.robot import Robot, load_robot
@@ -60,7 +59,7 @@ def play(
             raise SurefootError(f"the command is {given}; each of forward m/s, left m/s and turn rad/s must be from -10 to 10")
         commands = np.tile(command, (len(commands), 1))
     commands[: round(shown_robot.posture.rise_s * shown_robot.contract.control_hz)] = 0.0
-    hidden = None if hidden is None else replace(hidden, robot=shown_robot)
+    hidden = None if hidden is None else hidden.with_robot(shown_robot)
     worlds = Worlds(shown_robot, 1, seed=seed, threads=1) if hidden is None else hidden.worlds(1, seed=seed, threads=1)
     agent = make_agent(policy, shown_robot, 1, seed=seed)
     place = shown_robot.name if hidden is None else hidden.name
@@ -83,7 +82,7 @@ def play(
     if worlds.failures:
         told += f"; the simulation stopped: {worlds.failures[0].reason}"
     size = f"{len(walked.time_s)} frames at {walked.fps:g} per second, {out.stat().st_size / 1e6:.1f} MB"
-    console.print(f"wrote {out} ({size}){told}", markup=False, highlight=False, soft_wrap=True)
+    say(console, f"wrote {out} ({size}){told}")
 
 
 def _robot_of(twin: Twin, robot: str) -> Robot:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import tyro
 
+from surefoot.cli.plain import say_plain
+from surefoot.files import check_place
 from surefoot.policy import OnnxPolicy
 from surefoot.policy import attach as attach_contract
 from surefoot.robot import load_robot
@@ -19,9 +21,10 @@ def attach(policy: Annotated[Path, tyro.conf.Positional], robot: str, out: Path,
         out: Where to write the copy.
         replace: Replace the contract of another robot that the file already carries.
     """
+    check_place(out, (".onnx",))
     loaded = load_robot(robot)
     attach_contract(policy, loaded, out, replace)
-    print(f"{out}: a policy for {loaded.name} (contract {loaded.contract.hash[:12]})")
+    say_plain(f"{out}: a policy for {loaded.name} (contract {loaded.contract.hash[:12]})")
 
 
 def show(policy: Annotated[Path, tyro.conf.Positional]) -> None:
@@ -30,7 +33,7 @@ def show(policy: Annotated[Path, tyro.conf.Positional]) -> None:
     Args:
         policy: An .onnx file with a contract inside.
     """
-    print(describe(OnnxPolicy.load(policy)))
+    say_plain(describe(OnnxPolicy.load(policy)))
 
 
 def describe(policy: OnnxPolicy) -> str:

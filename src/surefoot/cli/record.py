@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
+from surefoot.cli.console import Console, cell, say
 from surefoot.files import check_place
 from surefoot.logs.recorder import record
 from surefoot.logs.robot_log import RobotLog, write_log
@@ -42,7 +41,7 @@ def record_log(
         base: also record the base's true position, orientation and velocity, as motion capture would; for costs that need it
         speed_m_s: command speeds between these two only, in any direction, such as 0 0.6; default: the whole range of the robot's commands
     """
-    check_place(out)
+    check_place(out, (".parquet",))
     console = Console()
     bar = (TextColumn("recording"), BarColumn(), MofNCompleteColumn(), TextColumn("control ticks"), TimeRemainingColumn())
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
@@ -53,17 +52,17 @@ def record_log(
         )  # fmt: skip
     written = write_log(log, out)
     console.print(_summary(log))
-    console.print(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB, sha256 {written[:12]})", markup=False, highlight=False, soft_wrap=True)
+    say(console, f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB, sha256 {written[:12]})")
 
 
 def _summary(log: RobotLog) -> Table:
     meta = log.metadata
-    table = Table(title=Text(f"{meta['source']['twin']} driven by {meta['policy']}"), title_justify="left", show_lines=False)
+    table = Table(title=cell(f"{meta['source']['twin']} driven by {meta['policy']}"), title_justify="left", show_lines=False)
     for heading, justify in (("joint", "left"), ("position rad", "right"), ("velocity rad/s", "right"), ("action", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for i, joint in enumerate(log.joints):
         cells = (f"{c[:, i].mean():+.3f} ± {c[:, i].std():.3f}" for c in (log.joint_position_rad, log.joint_velocity_rad_s, log.action))
-        table.add_row(Text(joint), *cells)
+        table.add_row(cell(joint), *cells)
     table.caption_justify = "left"
     table.caption = (
         f"{log.n_episodes} episodes, {log.seconds:.1f} s at {meta['control_hz']:g} Hz, {len(log.time_s)} rows, "

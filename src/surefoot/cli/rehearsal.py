@@ -1,25 +1,23 @@
 """`surefoot fit --rehearse`."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from surefoot.adapt import read_priors
+from surefoot.cli.console import Console, cell, say
 from surefoot.cli.fit_screen import Screen
-from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy, say
+from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy
 from surefoot.errors import FitError
-from surefoot.files import check_place, json_ready, sha256, write_text
+from surefoot.files import read_text, sha256, write_json, write_text
 from surefoot.fit.family import FitSettings
-from surefoot.fit.journal import Journal
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, noise_of, rehearse, relative_errors
 from surefoot.gap import schedule_of
 from surefoot.gap.schedule import LEAST_S, Schedule, finite_rows
+from surefoot.journal import Journal
 from surefoot.logs import read_log
 from surefoot.logs.recorder import USUAL_WALK_S
 from surefoot.policy.agents import as_meant
@@ -27,6 +25,7 @@ from surefoot.report.fit_page import fit_page
 from surefoot.robot import Robot
 
 FIGURES, PAGE, JOURNAL = "rehearsal.json", "rehearsal.html", "rehearsal-journal"
+FILES = (FIGURES, PAGE, f"{JOURNAL}/")
 MOST_ROLLOUTS, MOST_S = 1000, 600.0
 USUAL_NOISE: dict[str, float] = {"torque_noise_nm": 1.0}
 
@@ -47,8 +46,6 @@ def run_rehearsal(
     log: Path | None, out: Path, robot: Robot, policy: str | None, settings: FitSettings, planned: Planned, command: str
 ) -> None:
     """Plant, record in the simulator, fit, and say what would be recovered."""
-    for name in (FIGURES, PAGE):
-        check_place(out / name)
     _refuse(log, policy, settings, planned)
     console = Console()
     content = None if log is None else read_log(log)
@@ -60,7 +57,7 @@ def run_rehearsal(
     driver = make_driver(policy, robot, settings.seed)
     known: dict[str, Any] = {
         "robot": robot.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()}, "settle_s": planned.settle_s,
-        "priors": "" if settings.priors is None else settings.priors.read_text(encoding="utf-8"), "versions": VERSIONS,
+        "priors": "" if settings.priors is None else read_text(settings.priors, FitError), "versions": VERSIONS,
     }  # fmt: skip
     with Screen(console) as screen:
         if content is None:
@@ -84,7 +81,7 @@ def run_rehearsal(
             progress=screen.show,
         )  # fmt: skip
     facts = {"kind": "rehearsal: the robot is a simulator with planted parameters", "command": command, **known}
-    write_text(out / FIGURES, json.dumps(json_ready(_figures(found, facts)), indent=1, allow_nan=False) + "\n")
+    write_json(out / FIGURES, _figures(found, facts))
     write_text(out / PAGE, fit_page(found.result, robot, facts, f"A rehearsal with {robot.name}"))
     console.print(_table(found))
     for line in _words(found, noise):
@@ -151,7 +148,7 @@ def _table(found: Rehearsal) -> Table:
             f"{low:.4g} to {high:.4g}",
             knob.flag or ("" if held else "outside"),
         )
-        table.add_row(Text(knob.name), *map(Text, cells))
+        table.add_row(cell(knob.name), *map(cell, cells))
     return table
 
 

@@ -1,19 +1,21 @@
 """`surefoot train`."""
 
-import json
 import time
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
+from surefoot.cli.console import Console
 from surefoot.cli.live import OnScreen
 from surefoot.errors import SurefootError
-from surefoot.files import check_place, write_text
+from surefoot.files import check_folder, write_json
 from surefoot.robot import load_robot
+
+FILES = ("policy.onnx", "checkpoint.safetensors", "config.json", "eval.json", "tensorboard/")
 
 
 def train_policy(
@@ -34,7 +36,7 @@ def train_policy(
     to the folder --out. Interrupted with Ctrl-C or killed, the same command continues.
 
     Args:
-        task: walk, biped (rise on the hind legs and walk on them), or a Python file with a function task(robot) that returns a surefoot.learn.task.Task
+        task: walk, biped (rise on the hind legs and walk on them), or a Python file with a function task(robot) that returns a surefoot.learn.task.Task; the file is executed with your rights, so read one from somebody else first
         out: the folder to train into
         robot: a shipped robot or the path of a robot.yaml
         iterations: PPO updates in all, those of earlier runs included
@@ -51,24 +53,24 @@ def train_policy(
     except ImportError as missing:
         raise SurefootError(f"training needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'") from None
     console = Console()
-    check_place(out / "policy.onnx")
+    check_folder(out, FILES)
     described = load_robot(robot)
     made = load_task(task, described, randomization)
     screen = Screen(console, out)
     with screen:
         policy = train(
             described, made, out, settings=settings_of(made, worlds), iterations=iterations, seed=seed, threads=threads, fresh=fresh,
-            show=screen.show, say=lambda text: console.print(text, highlight=False, soft_wrap=True),
+            show=screen.show, say=lambda text: console.print(text, soft_wrap=True),
         )  # fmt: skip
-    console.print(f"wrote {policy}", highlight=False, soft_wrap=True)
+    console.print(f"wrote {policy}", soft_wrap=True)
     if evaluate:
         from surefoot.cli.evaluate import run, tables
 
         result, content = run(str(policy), described, None, 100, 20, seed, threads)
-        write_text(out / "eval.json", json.dumps(content, indent=1) + "\n")
+        write_json(out / "eval.json", content)
         console.print(*tables(result, f"{policy} on {described.name}"), sep="\n")
         failures = result.failures()
-        console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures), highlight=False)
+        console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))
 
 
 class Screen(OnScreen):
@@ -106,7 +108,7 @@ class Screen(OnScreen):
             self._console.print(
                 f"iteration {progress.iteration}/{progress.iterations}  {progress.steps_per_s:,.0f} steps/s  return {progress.reward_per_s:.2f}/s  "
                 f"velocity error {progress.velocity_error_m_s:.3f} m/s  yaw {progress.turn_error_rad_s:.3f} rad/s  "
-                f"falls {progress.falls_per_robot_minute:.2f}/min  {_standing(progress)}{left_s / 60:.1f} min left", highlight=False, soft_wrap=True,
+                f"falls {progress.falls_per_robot_minute:.2f}/min  {_standing(progress)}{left_s / 60:.1f} min left", soft_wrap=True,
             )  # fmt: skip
 
 
@@ -125,9 +127,9 @@ def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-
         "learning rate": f"{progress.learning_rate:.1e}",
     }
     for name, value in rows.items():
-        table.add_row(f"[bold]{name}", value)
+        table.add_row(Text(name, style="bold"), value)
     if standing := _standing(progress):
-        table.add_row("[bold]posture", standing)
+        table.add_row(Text("posture", style="bold"), standing)
     return table
 
 

@@ -1,22 +1,19 @@
 """`surefoot verdict`."""
 
-import hashlib
-import json
 import math
 import shlex
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
 from surefoot.adapt import ADAPTATION, read_adaptation
-from surefoot.cli.inputs import REPLAY, VERSIONS, Driver, make_driver, say
+from surefoot.cli.console import Console, cell, say
+from surefoot.cli.inputs import REPLAY, VERSIONS, Driver, make_driver
 from surefoot.errors import PolicyError, SurefootError, TwinError
-from surefoot.files import check_place, json_ready, write_text
+from surefoot.files import check_folder, file_hash, write_json, write_text
 from surefoot.policy.agents import as_meant
 from surefoot.report.verdict_page import verdict_page
 from surefoot.robot import Robot, load_robot
@@ -69,8 +66,7 @@ def judge_policy(
         seed: of commands, starts, pushes, noise and candidates
         threads: of the simulator; 0 takes all cores
     """
-    for name in (FIGURES, PAGE):
-        check_place(out / name)
+    check_folder(out, (FIGURES, PAGE))
     counts = {
         "candidates": (candidates, 0), "episodes": (episodes, 1), "straight_episodes": (straight_episodes, 1),
         "candidate_episodes": (candidate_episodes, 1), "the seed": (seed, 0),
@@ -106,7 +102,7 @@ def judge_policy(
     words = [word for name, value in (named | {"out": out} | given).items() for word in (f"--{name.replace('_', '-')}", str(value))]
     facts = _provenance(shlex.join(["surefoot", "verdict", *words]), described, old, new, adaptation.expanduser(), hidden) | given
     content = {"provenance": facts, **result.to_dict()}
-    write_text(out / FIGURES, json.dumps(json_ready(content), indent=1, allow_nan=False) + "\n")
+    write_json(out / FIGURES, content)
     write_text(out / PAGE, verdict_page(result, described, facts, f"{new.label} against {old.label} on {described.name}"))
     console.print(figures_table(result), directions_table(result), sep="\n")
     for line in _summary(result):
@@ -134,7 +130,7 @@ def _provenance(command: str, robot: Robot, old: Driver, new: Driver, adaptation
         "command": command,
         "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
         "before": {"name": old.label, "hash": old.hash}, "after": {"name": new.label, "hash": new.hash},
-        "adaptation": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()},
+        "adaptation": {"file": path.name, "sha256": file_hash(path)},
         "twin": None if twin is None else {"name": twin.name, "hash": twin.hash}, "physics_hz": robot.physics_hz,
         "versions": VERSIONS,
     }  # fmt: skip
@@ -166,7 +162,7 @@ def _rows(table: Table, one: Compared) -> None:
     for name, side in (("before", one.before), ("after", one.after)):
         falls = [f"{getattr(count, name)}/{count.episodes}" for count in (one.falls, one.falls_pushed)]
         table.add_row(
-            Text(one.name) if name == "before" else "", name, *falls, *(_decimals(side.value(figure), figure) for figure in COLUMNS)
+            cell(one.name) if name == "before" else "", name, *falls, *(_decimals(side.value(figure), figure) for figure in COLUMNS)
         )
     change = [_plus_minus(one.change[figure], figure) if figure in one.change else "" for figure in COLUMNS]
     table.add_row("", "±", "", "", *change, style="dim", end_section=True)
@@ -182,7 +178,7 @@ def directions_table(result: Verdict) -> Table:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for simulator, name, side in sides:
         table.add_row(
-            Text(simulator) if name == "before" else "",
+            cell(simulator) if name == "before" else "",
             name,
             *(_drift(side.drift_m[direction]) for direction in names),
             end_section=name == "after",

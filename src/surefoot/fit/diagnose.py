@@ -13,19 +13,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from surefoot.adapt import Static, make_knobs, read_priors
+from surefoot.adapt import SearchSpace, make_knobs, read_priors
+from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.linear import design_around, gauss_newton_step, slopes
 from surefoot.fit.metric import CURVATURE
 from surefoot.fit.problem import Answer, Problem
 from surefoot.gap.measure import Measured
 from surefoot.gap.schedule import Schedule
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
-from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import nominal
-from surefoot.sim.scene import build_scene
+from surefoot.sim.physics import Physics
+from surefoot.sim.values import nominal
 
 Kind = Literal["numbers", "physics", "world"]
 Sure = Literal["sure", "likely", "unsure"]
@@ -39,7 +40,7 @@ class Suspect:
     name: str
     kind: Kind
     parameters: tuple[str, ...]
-    probes: tuple[float, ...] = ()  # turns of its knobs that are also tried: what acts only beyond a threshold has no slope to follow
+    probes: tuple[float, ...] = ()  # steps of its knobs that are also tried: what acts only beyond a threshold has no slope to follow
 
 
 ADVICE: dict[Kind, str] = {
@@ -64,9 +65,9 @@ SUSPECTS = (
     Suspect("mass", "mass and balance of the base", "numbers", ("base_mass_kg", "base_com_offset_m")),
 )  # fmt: skip
 PIECES = 8  # of the log that are used
-REACH = 0.6  # of a design, in turns of a knob
+REACH = 0.6  # of a design, in steps of the priors
 LENGTHS = (0.4, 0.8, 1.2)  # of a solved step that are tried
-LONGEST = 4.0  # turns that a knob may move in one step
+LONGEST = 4.0  # steps of its prior that a knob may move at once
 PULL = 0.01  # towards staying, in units of the residuals' scatter per turn
 NOISE_RUNS = 4
 LEADERS = 3  # suspects that are looked at once more
@@ -118,6 +119,7 @@ def diagnose_gap(
     *,
     seed: int = 0,
     threads: int = 0,
+    journal: Journal | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Let the causes compete; `progress` gets simulations done and to do."""
@@ -125,7 +127,7 @@ def diagnose_gap(
     if not gap.measurable:
         says = f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f} by chance)"
         return Diagnosis(says, "sure", (), "nowhere", "nothing to close: walk in other ways, or record more", 0, 0.0)
-    trial = _Trial(log, schedule, robot, make_agent, seed, threads, progress)
+    trial = _Trial(log, schedule, robot, make_agent, seed, threads, journal, progress)
     before, points = trial.run()
     return _words(before, points, _where(measured, robot), trial.problem, gap.total_floor)
 
@@ -134,7 +136,7 @@ def diagnose_gap(
 class _Point:
     """Where a suspect stands."""
 
-    at: np.ndarray  # (n_knobs,) turns
+    at: np.ndarray  # (n_knobs,) normalized coordinates
     residual: np.ndarray
     cost: float
 
@@ -144,16 +146,16 @@ class _Trial:
 
     def __init__(
         self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], seed: int, threads: int,
-        progress: Callable[[int, int], None] | None,
+        journal: Journal | None, progress: Callable[[int, int], None] | None,
     ):  # fmt: skip
         rng = np.random.default_rng([seed, 43])
         picked = schedule.pick(np.sort(rng.permutation(schedule.n)[:PIECES]))
         names = dict.fromkeys([*COMMON, *(name for suspect in SUSPECTS for name in suspect.parameters)])
         knobs = make_knobs(robot, tuple(names), "type", read_priors())
-        self.family = Static(robot, knobs, _spring_rest(robot))
-        self.problem = Problem(log, robot, make_agent, self.family, picked, threads)
-        self.low, self.high = self.family.bounds
-        self.seed, self._progress, self._asked = seed, progress, 0
+        self.space = SearchSpace(Physics(robot, _spring_rest(robot)), knobs)
+        self.problem = Problem(log, robot, make_agent, self.space, picked, threads)
+        self.low, self.high = self.space.bounds
+        self.seed, self._journal, self._progress, self._asked = seed, journal, progress, 0
         self._scatter = np.zeros(0)
 
     def run(self) -> tuple[float, dict[str, _Point]]:
@@ -173,7 +175,7 @@ class _Trial:
         for suspect in SUSPECTS[1:]:
             columns = self._columns(suspect)
             step = self._solve(jacobian, common, columns)
-            tries = [common.at + length * step for length in LENGTHS] + [self._probe(common.at, suspect, turns) for turns in suspect.probes]
+            tries = [common.at + length * step for length in LENGTHS] + [self._probe(common.at, suspect, far) for far in suspect.probes]
             points[suspect.key] = self._best(common, tries)
         leaders = sorted(SUSPECTS[1:], key=lambda suspect: points[suspect.key].cost)[:LEADERS]
         for suspect in leaders:
@@ -191,7 +193,16 @@ class _Trial:
         return _Point(tries[best], answer.residuals[best], float(answer.cost[best])) if answer.cost[best] < point.cost else point
 
     def _evaluate(self, candidates: np.ndarray) -> Answer:
-        answer = self.problem.evaluate(np.clip(candidates, self.low, self.high), 1_000 * self.seed + self._asked)
+        candidates, seed = np.clip(candidates, self.low, self.high), 1_000 * self.seed + self._asked
+        question = candidates.tobytes() + repr(seed).encode()
+        known = None if self._journal is None else recall_answer(self._journal, question)
+        if known is not None:
+            answer, _ = known
+            self.problem.count(len(candidates))
+        else:
+            answer = self.problem.evaluate(candidates, seed)
+            if self._journal is not None:
+                keep_answer(self._journal, question, answer, 0.0)
         self._asked += 1
         if self._progress is not None:
             self._progress(min(self.problem.effort.evaluations, EXPECTED - 1), EXPECTED)
@@ -207,11 +218,11 @@ class _Trial:
         return found
 
     def _columns(self, suspect: Suspect) -> np.ndarray:
-        return np.array([k for k, knob in enumerate(self.family.knobs) if knob.parameter in COMMON + suspect.parameters])
+        return np.array([k for k, knob in enumerate(self.space.knobs) if knob.parameter in COMMON + suspect.parameters])
 
-    def _probe(self, at: np.ndarray, suspect: Suspect, turns: float) -> np.ndarray:
+    def _probe(self, at: np.ndarray, suspect: Suspect, far: float) -> np.ndarray:
         moved = at.copy()
-        moved[[k for k, knob in enumerate(self.family.knobs) if knob.parameter in suspect.parameters]] += turns
+        moved[[k for k, knob in enumerate(self.space.knobs) if knob.parameter in suspect.parameters]] += far
         return moved
 
     def _solve(self, jacobian: np.ndarray, point: _Point, columns: np.ndarray) -> np.ndarray:
@@ -239,8 +250,7 @@ def _weight(scatter: np.ndarray, residual: np.ndarray) -> np.ndarray:
 
 def _spring_rest(robot: Robot) -> dict[str, Any]:
     """Springs that do not exist yet rest in the default pose, so that stiffness alone changes little else."""
-    scene = build_scene(robot, Flat(), None, torque_speed=False)
-    stiffness, rest = nominal("spring_stiffness_nm_per_rad", robot, scene), nominal("spring_rest_rad", robot, scene)
+    stiffness, rest = nominal("spring_stiffness_nm_per_rad", robot), nominal("spring_rest_rad", robot)
     return {"spring_rest_rad": np.where(stiffness > 0, rest, robot.contract.pose_rad)}
 
 
@@ -265,15 +275,15 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
         point = points[suspect.key]
         explains = float(np.clip((before - point.cost) / max(before - floor, 1e-9), 0.0, 1.0))
         values = tuple(
-            (knob.name, knob.start, float(problem.family.values(point.at)[0][k]), knob.unit)
-            for k, knob in enumerate(problem.family.knobs)
+            (knob.name, knob.start, float(problem.space.values(point.at)[0][k]), knob.unit)
+            for k, knob in enumerate(problem.space.knobs)
             if knob.parameter in COMMON + suspect.parameters
         )
         evidence = (
             f"With {suspect.name} free, the gap falls from {before:.3f} to {point.cost:.3f}; delay and noise alone reach {common:.3f}."
         )
         if suspect.key == "spring":
-            evidence += _springs(problem.family.settings(point.at), problem.robot)
+            evidence += _springs(problem.space.at(point.at), problem.robot)
         causes.append(Cause(suspect.name, suspect.key, suspect.kind, explains, point.cost, values, evidence))
     causes.sort(key=lambda cause: cause.cost)
     if causes[0].cost > ENOUGH * common:  # the rest adds nothing to delay and noise
@@ -285,7 +295,7 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
     says = f"{'it is' if sure == 'sure' else 'most likely it is'} {best.name}: that closes {best.explains:.0%} of the gap ({second.name}: {second.explains:.0%})"
     return Diagnosis(
         says, sure, tuple(causes), where, _next(best), problem.effort.evaluations, problem.effort.simulated_s, advice,
-        problem.family.settings(points[best.key].at),
+        problem.space.at(points[best.key].at).parameters,
     )  # fmt: skip
 
 
@@ -296,10 +306,10 @@ def _next(best: Cause) -> str:
     return NEXT[best.kind] + (f" --free {' '.join(free)}" if best.kind == "numbers" and free else "")
 
 
-def _springs(settings: dict[str, Any], robot: Robot) -> str:
+def _springs(physics: Physics, robot: Robot) -> str:
     """Springs in words: stiffness, and the rest that it has together with the constant torque."""
-    stiffness, offset = np.array(settings["spring_stiffness_nm_per_rad"]), np.array(settings["action_offset_rad"])
-    rest = np.array(settings["spring_rest_rad"]) + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(stiffness, 1e-9)
+    stiffness, offset = physics.value("spring_stiffness_nm_per_rad"), physics.value("action_offset_rad")
+    rest = physics.value("spring_rest_rad") + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(stiffness, 1e-9)
     found = [
         f"{label} like a spring of {stiffness[list(joints)].mean():.1f} N·m/rad at rest at {rest[list(joints)].mean():.2f} rad"
         for label, joints in joint_types(robot).items()

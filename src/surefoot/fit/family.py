@@ -5,17 +5,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from surefoot.adapt import Static, make_knobs, read_priors
+from surefoot.adapt import SearchSpace, make_knobs, read_priors
 from surefoot.errors import FitError
 from surefoot.fit.cma import CmaSettings
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.gap.channels import BASE, MECHANICAL, PUBLISHED, Kind
 from surefoot.gap.costs import check_cost
 from surefoot.robot import Robot
-from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import names_of, resolve
+from surefoot.sim.physics import Physics
 from surefoot.sim.residual import Adds
-from surefoot.sim.scene import build_scene
+from surefoot.sim.values import names_of, resolve
 
 WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
 STAND = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s")  # and legs in the air, which nothing shakes
@@ -77,11 +76,10 @@ class FitSettings:
             raise FitError(f"most_simulated_s is {self.most_simulated_s:g}; it must be a time above 0 s")
 
 
-def make_family(robot: Robot, settings: FitSettings) -> Static:
+def make_space(robot: Robot, settings: FitSettings) -> SearchSpace:
     """The knobs that are free, without what is fixed; curves come with the log that they lie over."""
-    scene = build_scene(robot, Flat(), None, torque_speed=False)
     for name, value in settings.fix.items():
-        resolve(name, value, robot, scene, 1, FitError)
+        resolve(name, value, robot, error=FitError)
     priors = read_priors(settings.priors)
     made = make_knobs(robot, settings.free, settings.tie, priors)
     if settings.family.adds is not None and not settings.family.curved:
@@ -92,10 +90,10 @@ def make_family(robot: Robot, settings: FitSettings) -> Static:
     for knob in made:
         held = settings.fix.get(knob.parameter)
         if isinstance(held, dict):  # some joints are held, the others stay free
-            names = names_of(knob.parameter, robot, scene.model)
+            names = names_of(knob.parameter, robot)
             knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)))
         if held is None or (isinstance(held, dict) and knob.entries):
             found.append(knob)
     if not found and not settings.family.curved:
         raise FitError("everything is fixed; leave at least one parameter free")
-    return Static(robot, tuple(found), dict(settings.fix))
+    return SearchSpace(Physics(robot, dict(settings.fix)), tuple(found))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from surefoot.adapt import Static
+from surefoot.adapt import SearchSpace
 from surefoot.fit.family import FIT_KINDS
 from surefoot.gap.channels import PUBLISHED, Channel, Kind
 from surefoot.gap.costs import Quantiles, Wasserstein, make_cost
@@ -56,12 +56,12 @@ class Answer:
 
 @dataclass(eq=False)
 class Problem:
-    """A log, a robot, a policy, and a family of changes."""
+    """A log, a robot, a policy, and a space of physics."""
 
     log: RobotLog
     robot: Robot
     make_agent: Callable[[int], Agent]
-    family: Static
+    space: SearchSpace
     schedule: Schedule
     threads: int = 0
     physics_hz: float | None = None
@@ -113,13 +113,13 @@ class Problem:
         assert residuals or not influence
         started = time.perf_counter()
         if self._match is not None and not residuals:
-            matched = self._match(self.family, candidates, seed, pieces)
+            matched = self._match(self.space, candidates, seed, pieces)
             stepped = time.perf_counter()
             answer = Answer(np.zeros((len(candidates), 0)), matched.cost, matched.fallen)
         else:
             schedule = self.schedule if pieces is None else self.schedule.pick(pieces)
             simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
-            run = simulator.run(self.family, candidates, seed)
+            run = simulator.run(self.space, candidates, seed)
             stepped = time.perf_counter()
             np.clip(run.samples, *self._sane, out=run.samples)
             compare = self._compare_traces if self.aligned else self._compare_quantiles

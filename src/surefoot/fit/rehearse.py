@@ -5,25 +5,26 @@ parameter would be off, and whether the intervals hold.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surefoot.adapt import Fitted, Static
-from surefoot.fit.family import WALKING, FitSettings, make_family
-from surefoot.fit.journal import Journal
+from surefoot.adapt import Fitted, SearchSpace
+from surefoot.fit.family import WALKING, FitSettings, make_space
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, Progress
 from surefoot.gap.schedule import SETTLE_S, Schedule, schedule_of
 from surefoot.gap.simulate import Simulator
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.logs.recorder import random_commands
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.rollout import Rollout
 
-PLANTED_TURNS = 1.5  # knobs are planted up to this far from their start
+PLANTED = 1.5  # steps of their priors that knobs are planted away from their start, at most
 NOISE = ("torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
 QUICK = QuantileSettings(levels=((0.25, 0.5),), polish_rounds=1, polish_runs=2, most_iterations=5)
 
@@ -60,28 +61,30 @@ def rehearse(
     progress: Callable[[Progress], None] | None = None,
 ) -> Rehearsal:
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
-    family = make_family(robot, settings)
-    planted = plant(family, noise, np.random.default_rng([seed, 83]))
+    space = make_space(robot, settings)
+    planted = plant(space, noise, np.random.default_rng([seed, 83]))
     beside = {
-        name: value for name, value in noise.items() if name not in family.fixed and all(knob.parameter != name for knob in family.knobs)
+        name: value
+        for name, value in noise.items()
+        if name not in space.base.parameters and all(knob.parameter != name for knob in space.knobs)
     }
-    hidden = Static(robot, family.knobs, {**family.fixed, **beside})  # noise that is no knob is there all the same
+    hidden = replace(space, base=Physics(robot, {**space.base.parameters, **beside}))  # noise that is no knob is there all the same
     run = Simulator(robot, make_agent, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
     log = _recorded(run, schedule, robot)
     again = schedule_of(log, robot, settle_s=settle_s, replay=schedule.replay is not None)
     result = Fit(log, again, robot, make_agent, settings, journal, threads=threads, progress=progress).run()
-    values = family.values(planted)[0]
-    return Rehearsal({knob.name: float(value) for knob, value in zip(family.knobs, values, strict=True)}, result)
+    values = space.values(planted)[0]
+    return Rehearsal({knob.name: float(value) for knob, value in zip(space.knobs, values, strict=True)}, result)
 
 
-def plant(family: Static, noise: dict[str, float], rng: np.random.Generator) -> np.ndarray:
-    """Turns (n_knobs,) at random around the start, and at the given noise where a knob is one."""
-    low, high = family.bounds
-    turns = rng.uniform(np.maximum(low, -PLANTED_TURNS), np.minimum(high, PLANTED_TURNS))
-    for k, knob in enumerate(family.knobs):
+def plant(space: SearchSpace, noise: dict[str, float], rng: np.random.Generator) -> np.ndarray:
+    """Coordinates (n_knobs,) at random around the start, and at the given noise where a knob is one."""
+    low, high = space.bounds
+    point = rng.uniform(np.maximum(low, -PLANTED), np.minimum(high, PLANTED))
+    for k, knob in enumerate(space.knobs):
         if knob.parameter in noise:
-            turns[k] = knob.turns(noise[knob.parameter])
-    return turns
+            point[k] = knob.coordinate(noise[knob.parameter])
+    return point
 
 
 def noise_of(

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.adapt import Adaptation, Curved, Fitted, Flag, Knob, Knot, Static, with_curves, without
+from surefoot.adapt import Adaptation, CurvedSpace, Fitted, Flag, Knob, Knot, SearchSpace, with_curves
 from surefoot.adapt.curves import groups_of, limit_of
 from surefoot.errors import FitError
 from surefoot.fit.advice import flag_of
+from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.distill import distill
-from surefoot.fit.family import WORDS, FitSettings, make_family
+from surefoot.fit.family import WORDS, FitSettings, make_space
 from surefoot.fit.intervals import Uncertainty
-from surefoot.fit.journal import Journal
 from surefoot.fit.problem import Answer, Problem
 from surefoot.fit.quantile import Ask, QuantileSearch
 from surefoot.fit.result import FitResult, Point, Step, Traces
@@ -26,14 +26,15 @@ from surefoot.gap import measure
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.measure import Measured, robot_side
 from surefoot.gap.schedule import Schedule
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
-from surefoot.sim.floor import Flat
 from surefoot.sim.network import Group, Network
-from surefoot.sim.parameters import PARAMETERS, nominal
+from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS
-from surefoot.sim.scene import build_scene
+from surefoot.sim.values import nominal
 
 PROBE_PIECES = 4
 FEW_EPISODES = 5  # with fewer, parts of them stand for episodes
@@ -85,14 +86,14 @@ class Fit:
         """`start` gives values to begin the search at, by the names of knobs; `base` what candidates have beside them."""
         self.log, self.robot, self.make_agent, self.settings, self.threads = log, robot, make_agent, settings, threads
         self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
-        self.family = make_family(robot, settings)
-        self._own = Static(robot, (), self.family.fixed)  # as it was before the fit
+        space: SearchSpace = make_space(robot, settings)
+        self._own = space.base  # as it was before the fit
         self._base = dict(base or {})
-        self.family = replace(self.family, fixed={**self.family.fixed, **self._base})
+        self.space = replace(space, base=replace(space.base, parameters={**space.base.parameters, **self._base}))
         if settings.family.adds is not None and settings.family.curved:
             seen = robot_side(log, self.fitted, robot, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
             self._seen: dict[str, np.ndarray] = {name: seen[:, k] for k, name in enumerate(INPUTS)}
-            self.family = with_curves(self.family, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
+            self.space = with_curves(self.space, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
         self.problem = self._problem()
         self.remarks: list[str] = []
         self.steps: list[Step] = []
@@ -110,7 +111,7 @@ class Fit:
         self._start_gap = before.gap.total
         if not before.gap.measurable and not self.problem.aligned:
             stopped = f"no measurable gap: {before.gap.total:.4f} against a floor of {before.gap.total_floor:.4f}; nothing was changed"
-            n = len(self.family.knobs)
+            n = len(self.space.knobs)
             unknown = Uncertainty(np.full(n, np.inf), np.full(n, np.inf), np.eye(n), np.zeros(n))
             return self._result(np.zeros(n), unknown, (before, before), (held_before, held_before), stopped, self._own)
         silent = self._drop_silent()
@@ -135,12 +136,12 @@ class Fit:
     def _problem(self) -> Problem:
         settings = self.settings
         return Problem(
-            self.log, self.robot, self.make_agent, self.family, self.fitted, self.threads, cost=settings.cost, kinds=settings.kinds
+            self.log, self.robot, self.make_agent, self.space, self.fitted, self.threads, cost=settings.cost, kinds=settings.kinds
         )
 
     def _drop_silent(self) -> tuple[Knob, ...]:
         """Turn each knob by itself; those that change nothing at all are taken out of the search."""
-        low, high = self.family.bounds
+        low, high = self.space.bounds
         start = np.clip(np.zeros(len(low)), low, high)
         turned = np.where(start + 1.0 <= high, start + 1.0, np.maximum(start - 1.0, low))
         candidates = np.vstack([start, start + np.diag(turned - start)])
@@ -150,13 +151,13 @@ class Fit:
             self._start_gap = float(answer.cost[0])  # of match-s not known before the search asks for it
         silent = (answer.residuals[1:] == answer.residuals[0]).all(axis=1)
         # A simulator that lacks what a curve is for may not even come where the robot was: knots stay.
-        silent &= [not isinstance(knob, Knot) for knob in self.family.knobs]
+        silent &= [not isinstance(knob, Knot) for knob in self.space.knobs]
         if silent.all():
             raise FitError("no parameter that is free changes what the robot does in the simulator; free others")
-        dropped = tuple(knob for knob, quiet in zip(self.family.knobs, silent, strict=True) if quiet)
+        dropped = tuple(knob for knob, quiet in zip(self.space.knobs, silent, strict=True) if quiet)
         if dropped:
             self.remarks.append(f"no effect on the simulated walk, so not fitted: {', '.join(knob.name for knob in dropped)}")
-            self.family = without(self.family, dropped)
+            self.space = self.space.without(dropped)
             effort = self.problem.effort
             self.problem = self._problem()
             self.problem.effort = effort
@@ -164,7 +165,7 @@ class Fit:
 
     def _search(self) -> tuple[Search, str]:
         """The finished search, and why it ended."""
-        low, high = self.family.bounds
+        low, high = self.space.bounds
         search = make_search(self.settings, low, high, self._kinds(), self._begin())
         while (stopped := search.done or self._spent()) is None:
             before = search.iteration
@@ -193,7 +194,7 @@ class Fit:
         factor = self.settings.give_up
         if factor is None or self.held is None or not isinstance(search, QuantileSearch) or not search.stalled:
             return ""
-        left = self._measure_held(Static(self.robot, (), self.family.settings(search.at)))
+        left = self._measure_held(self.space.at(search.at))
         assert left is not None
         if left.gap.total <= factor * left.gap.total_limit:
             return ""
@@ -208,7 +209,7 @@ class Fit:
 
     def _uncertainty(self, search: Search) -> Uncertainty:
         """Of the answer; where the search has no slopes of its own, they are taken there."""
-        low, high = self.family.bounds
+        low, high = self.space.bounds
         if not (isinstance(search, QuantileSearch) and search.learned):
             looked = QuantileSearch(low, high, self._kinds(), self.settings.seed, self.settings.quantile, search.at)
             looked.level = len(self.settings.quantile.levels) - 1
@@ -217,35 +218,34 @@ class Fit:
             return looked.uncertainty()
         return search.uncertainty()
 
-    def _settle(self, at: np.ndarray) -> Static:
-        """The answer as one change without knobs; curves become a network."""
-        if not isinstance(self.family, Curved):
-            return Static(self.robot, (), self.family.settings(at))
-        settings = self.family.still.settings(at[self.family.is_static])
-        return Static(self.robot, (), settings, self._network(self.family, at))
+    def _settle(self, at: np.ndarray) -> Physics:
+        """The answer as a physics; curves become a network."""
+        if not isinstance(self.space, CurvedSpace):
+            return self.space.at(at)
+        return replace(self.space.static_part.at(at[self.space.is_static]), network=self._network(self.space, at))
 
-    def _network(self, family: Curved, at: np.ndarray) -> Network:
+    def _network(self, space: CurvedSpace, at: np.ndarray) -> Network:
         """One that says what the curves say."""
         if self._show is not None:
             self._show(Progress("teaching the network", gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
         groups = []
         for joints in groups_of(self.robot, self.settings.family.per_joint).values():
             seen = np.stack([self._seen[name][:, list(joints)].ravel() for name in INPUTS], axis=1)
-            limit = limit_of(self.robot, joints, family.adds)
-            layers, _ = distill(family.curve_of(at, joints[0]), seen[np.isfinite(seen).all(axis=1)], limit, self.settings.seed)
+            limit = limit_of(self.robot, joints, space.adds)
+            layers, _ = distill(space.curve_of(at, joints[0]), seen[np.isfinite(seen).all(axis=1)], limit, self.settings.seed)
             groups.append(Group(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
-        return Network(family.adds, tuple(groups))
+        return Network(space.adds, tuple(groups))
 
-    def _measure(self, change: Static, stage: str, schedule: Schedule | None = None) -> Measured:
+    def _measure(self, physics: Physics, stage: str, schedule: Schedule | None = None) -> Measured:
         if self._show is not None:
             self._show(Progress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
         return measure(
-            self.log, schedule or self.fitted, self.robot, self.make_agent, change=change, seed=self.settings.seed + 7, threads=self.threads,
-            may_fall=change is not self._own or schedule is not None,
+            self.log, schedule or self.fitted, self.robot, self.make_agent, physics=physics, seed=self.settings.seed + 7, threads=self.threads,
+            may_fall=physics is not self._own or schedule is not None,
         )  # fmt: skip
 
-    def _measure_held(self, change: Static) -> Measured | None:
-        return None if self.held is None else self._measure(change, "measuring on episodes that were held back", self.held)
+    def _measure_held(self, physics: Physics) -> Measured | None:
+        return None if self.held is None else self._measure(physics, "measuring on episodes that were held back", self.held)
 
     # Asking
 
@@ -260,7 +260,7 @@ class Fit:
         residuals = ask.kind != "population"  # CMA-ES reads the cost and falls alone
         wanted = repr((ask.seed, residuals, ask.influence, self._base)).encode()
         question = b"".join((ask.candidates.tobytes(), wanted, b"" if pieces is None else pieces.tobytes()))
-        known = None if self._journal is None else self._journal.recall(question)
+        known = None if self._journal is None else recall_answer(self._journal, question)
         if known is not None:
             answer, wall_s = known
             self.problem.count(len(ask.candidates), pieces, residuals=residuals)
@@ -269,12 +269,12 @@ class Fit:
             answer = self.problem.evaluate(ask.candidates, ask.seed, pieces, residuals=residuals, influence=ask.influence)
             wall_s = time.perf_counter() - started
             if self._journal is not None:
-                self._journal.keep(question, answer, wall_s)
+                keep_answer(self._journal, question, answer, wall_s)
         self.wall_s += wall_s
         return answer
 
     def _begin(self) -> np.ndarray:
-        return np.array([knob.turns(self._start.get(knob.name, knob.origin)) for knob in self.family.knobs])
+        return np.array([knob.coordinate(self._start.get(knob.name, knob.origin)) for knob in self.space.knobs])
 
     def _by_episode(self, influence: np.ndarray | None, pieces: np.ndarray | None) -> np.ndarray | None:
         """Influence of whole episodes, where there are enough of them: parts of one walk are not independent."""
@@ -289,7 +289,7 @@ class Fit:
     # Telling
 
     def _note(self, search: Search) -> None:
-        values = tuple(float(value) for value in self.family.values(search.path[-1])[0])
+        values = tuple(float(value) for value in self.space.values(search.path[-1])[0])
         effort = self.problem.effort
         self.steps.append(Step(search.iteration, search.costs[-1], effort.evaluations, effort.simulated_s, self.wall_s, values))
 
@@ -298,9 +298,9 @@ class Fit:
             return
         if np.isnan(self._start_gap) and search.costs:
             self._start_gap = search.costs[0]
-        effort, knobs = self.problem.effort, self.family.knobs
-        values, turns = self.family.values(search.at)[0], np.abs(search.at)
-        moved = tuple((knobs[k].name, knobs[k].start, float(values[k]), knobs[k].unit) for k in np.argsort(-turns)[:6])
+        effort, knobs = self.problem.effort, self.space.knobs
+        values, moved_by = self.space.values(search.at)[0], np.abs(search.at)
+        moved = tuple((knobs[k].name, knobs[k].start, float(values[k]), knobs[k].unit) for k in np.argsort(-moved_by)[:6])
         gap = search.costs[-1] if search.costs else self._start_gap
         floor, stage = float("nan"), "searching"
         most_s = np.inf if self.settings.most_simulated_s is None else self.settings.most_simulated_s
@@ -327,16 +327,16 @@ class Fit:
 
     def _result(
         self, at: np.ndarray, sure: Uncertainty, gaps: tuple[Measured, Measured], held: tuple[Measured | None, Measured | None], stopped: str,
-        change: Static, *, silent: tuple[Knob, ...] = (),
+        physics: Physics, *, silent: tuple[Knob, ...] = (),
     ) -> FitResult:  # fmt: skip
         joints, family = self.robot.contract.joints, self.settings.family
-        static = [k for k, knob in enumerate(self.family.knobs) if not isinstance(knob, Knot)]
-        own = _own_values(self.robot, tuple(knob for knob in (*self.family.knobs, *silent) if not isinstance(knob, Knot)))
-        moved = change is not self._own
-        values = self.family.values(at)[0]
+        static = [k for k, knob in enumerate(self.space.knobs) if not isinstance(knob, Knot)]
+        own = _own_values(self.robot, tuple(knob for knob in (*self.space.knobs, *silent) if not isinstance(knob, Knot)))
+        moved = physics is not self._own
+        values = self.space.values(at)[0]
         found = []
         for k in static:
-            knob = self.family.knobs[k]
+            knob = self.space.knobs[k]
             ends = sorted(float(knob.value(at[k] + side * sure.half_width[k])) for side in (-1.0, 1.0))
             flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.told[k]))
             value = float(values[k]) if moved else own[knob.name]
@@ -348,17 +348,17 @@ class Fit:
             Point(
                 tuple(joints[e] for e in knob.entries), INPUTS[knob.input], knob.at, float(values[k]), float(knob.step * sure.half_width[k])
             )
-            for k, knob in enumerate(self.family.knobs)
+            for k, knob in enumerate(self.space.knobs)
             if isinstance(knob, Knot) and moved
         )
-        settings = change.settings(np.zeros(0))
+        settings = {name: physics.value(name).tolist() for name in physics.parameters}
         adaptation = Adaptation(
             self.robot.name,
             self.robot.hash,
             "static" if family.adds is None else WORDS[family.adds],
             tuple(found),
             settings,
-            change.network,
+            physics.network,
         )
         correlation = np.zeros((len(found), len(found)))
         correlation[: len(static), : len(static)] = sure.correlation[np.ix_(static, static)]
@@ -382,10 +382,9 @@ def _traces(before: Measured, after: Measured) -> Traces:
 
 def _own_values(robot: Robot, knobs: tuple[Knob, ...]) -> dict[str, float]:
     """What the robot's own simulator has, by the names of knobs; where a search begins may be elsewhere."""
-    scene = build_scene(robot, Flat(), None, torque_speed=False)
     found = {}
     for knob in knobs:
-        own = nominal(knob.parameter, robot, scene)
+        own = nominal(knob.parameter, robot)
         found[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
     return found
 

@@ -7,9 +7,9 @@ from surefoot.gap.costs import COSTS, Cost, make_cost
 from surefoot.gap.measure import Gap, Measured, measure, robot_side
 from surefoot.gap.schedule import Schedule, schedule_of
 from surefoot.gap.scores import Score, score, scores
-from surefoot.gap.simulate import Change, Simulated, Simulator
+from surefoot.gap.simulate import Candidates, Simulated, Simulator
 
 __all__ = [
-    "COSTS", "Change", "Cost", "Gap", "Measured", "Schedule", "Score", "Simulated", "Simulator", "make_cost", "measure", "robot_side",
+    "COSTS", "Candidates", "Cost", "Gap", "Measured", "Schedule", "Score", "Simulated", "Simulator", "make_cost", "measure", "robot_side",
     "schedule_of", "score", "scores",
 ]  # fmt: skip

@@ -19,11 +19,12 @@ import numpy as np
 
 from surefoot.errors import GapError
 from surefoot.gap.schedule import Schedule
-from surefoot.gap.simulate import MOST_WORLDS, Change, Simulator
+from surefoot.gap.simulate import MOST_WORLDS, ONE, Candidates, Simulator, as_candidates
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent, PolicyAgent
 from surefoot.robot import Robot
 from surefoot.sim.falls import FALLEN_GRAVITY_Z
+from surefoot.sim.physics import Physics
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
@@ -100,17 +101,24 @@ class MatchState:
         picked = self._picked(pieces)
         return len(picked.first) * picked.ticks * self._dt_s
 
-    def __call__(self, change: Change | None, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None) -> Matched:
-        """Score candidates (n, ...) of a change on all pieces, or on some; all meet the same noise."""
+    def __call__(
+        self,
+        physics: Physics | Candidates | None,
+        candidates: np.ndarray,
+        seed: int,
+        pieces: np.ndarray | None = None,
+    ) -> Matched:
+        """Score candidates (n, ...) of a space on all pieces, or on some; all meet the same noise."""
+        space = as_candidates(physics)
         segments, n = self._picked(pieces), len(candidates)
         turns = -(-len(segments.first) // max(1, MOST_WORLDS // n))
         size = -(-len(segments.first) // turns)
         worlds = Worlds(
             self._robot, n * size, seed=seed, threads=self._threads, noise_period=size, physics_hz=self._physics_hz,
-            torque_speed=change is not None and change.torque_speed,
+            torque_speed=space is not None and space.torque_speed,
         )  # fmt: skip
-        if change is not None:
-            change.apply(worlds, candidates, size)
+        if space is not None:
+            space.apply(worlds, candidates, size)
         agent = refuse_clock(self._make_agent(n * size))
         total, fallen, count = np.zeros(n), np.zeros(n), 0
         for turn in range(turns):
@@ -182,20 +190,21 @@ def match_state(
     robot: Robot,
     make_agent: Callable[[int], Agent],
     horizon: int,
-    change: Change | None = None,
+    physics: Physics | Candidates | None = None,
     candidates: np.ndarray | None = None,
     *,
     seed: int = 0,
     threads: int = 0,
 ) -> np.ndarray:
     """Root mean square distance of the whole state, in units of the robot's own spread, (n,) for n candidates."""
-    candidates = np.zeros((1, 0)) if candidates is None else candidates
-    return MatchState(log, schedule, robot, make_agent, horizon, threads=threads)(change, candidates, seed).cost
+    candidates = ONE if candidates is None else candidates
+    match = MatchState(log, schedule, robot, make_agent, horizon, threads=threads)
+    return match(physics, candidates, seed).cost
 
 
-def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, change: Change | None = None) -> float:
+def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, physics: Physics | None = None) -> float:
     """What match-s gives when the simulator itself plays the robot."""
-    run = simulator.roll(change, np.zeros((1, 0)), seed, truth=True)
+    run = simulator.roll(physics, ONE, seed, truth=True)
     columns: dict[str, Any] = {name: np.array(getattr(log, name), dtype=float) for name in (*JOINTS, "action", *STATE)}
     for i, rows in enumerate(simulator.schedule.rows):
         for name, values in columns.items():
@@ -203,7 +212,7 @@ def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, ch
     played = replace(log, **columns)
     return float(
         match_state(
-            played, simulator.schedule, simulator.robot, simulator.make_agent, horizon, change, seed=seed + 1, threads=simulator.threads
+            played, simulator.schedule, simulator.robot, simulator.make_agent, horizon, physics, seed=seed + 1, threads=simulator.threads
         )[0]
     )
 

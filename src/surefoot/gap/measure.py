@@ -18,10 +18,12 @@ from surefoot.gap.costs import Robot as RobotSide
 from surefoot.gap.costs import Wasserstein
 from surefoot.gap.distance import sort_channels, w1_sorted, wasserstein
 from surefoot.gap.schedule import Schedule, kinds_in, robot_samples, spread_of
-from surefoot.gap.simulate import Change, Simulated, Simulator, refuse_falling
+from surefoot.gap.simulate import ONE, Candidates, Simulated, Simulator, refuse_falling
+from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
 
 RUNS = 6  # of the simulator, each with its own starts and noise
 SPLITS = 20  # of the robot's episodes
@@ -104,20 +106,24 @@ def measure(
     robot: Robot,
     make_agent: Callable[[int], Agent],
     *,
-    change: Change | None = None,
-    candidate: np.ndarray | None = None,
+    physics: Physics | Candidates | None = None,
+    point: np.ndarray | None = None,
     kinds: tuple[Kind, ...] = PUBLISHED,
     seed: int = 0,
     threads: int = 0,
     runs: int = RUNS,
     may_fall: bool = False,
+    journal: Journal | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
-    """Run the simulator several times under the log's commands, and compare; one that mostly falls is refused unless it may."""
+    """Run the simulator several times under the log's commands, and compare; one that mostly falls is refused unless it may.
+
+    `physics` is what is simulated, or a space of which `point` is. With a journal, a run that was killed continues with the runs that are missing.
+    """
     kinds = kinds_in(log, kinds)
     side = robot_side(log, schedule, robot, kinds)
     simulator = Simulator(robot, make_agent, schedule, kinds, threads)
-    one = np.zeros((1, 0)) if candidate is None else np.asarray(candidate)[None]
+    points = ONE if point is None else np.asarray(point)[None]
     ticks = schedule.command.shape[1]
     found = []
     for run in range(runs):
@@ -126,10 +132,29 @@ def measure(
             if progress is not None:
                 progress(run * ticks + done, runs * ticks)
 
-        found.append(simulator.run(change, one, seed + 1000 * run, tick))
+        found.append(_run(simulator, physics, points, seed + 1000 * run, tick, journal))
         if not may_fall:
             refuse_falling(float(found[0].fallen[0]), robot, "the policy")
     return Measured(_gap(side, found, schedule, np.random.default_rng([seed, 23])), side, tuple(found), simulator)
+
+
+def _run(
+    simulator: Simulator,
+    physics: Physics | Candidates | None,
+    points: np.ndarray,
+    seed: int,
+    tick: Callable[[int, int], None],
+    journal: Journal | None,
+) -> Simulated:
+    """One run of the simulator, from the journal where it is known."""
+    question = b"run" + repr(seed).encode() + points.tobytes()
+    known = None if journal is None else journal.recall(question, "samples", "piece", "fallen")
+    if known is not None:
+        return Simulated(known["samples"], known["piece"], known["fallen"])
+    run = simulator.run(physics, points, seed, tick)
+    if journal is not None:
+        journal.keep(question, {"samples": run.samples, "piece": run.piece, "fallen": run.fallen})
+    return run
 
 
 def _gap(side: RobotSide, runs: list[Simulated], schedule: Schedule, rng: np.random.Generator) -> Gap:

@@ -9,8 +9,9 @@ from surefoot.gap.costs import COSTS, make_cost
 from surefoot.gap.costs import Robot as RobotSide
 from surefoot.gap.match_state import HORIZONS, match_state, state_floor
 from surefoot.gap.measure import SIGMAS, Measured
-from surefoot.gap.simulate import Change, Simulated
+from surefoot.gap.simulate import Simulated
 from surefoot.logs import RobotLog
+from surefoot.sim.physics import Physics
 
 STATE_RUNS = 3
 
@@ -51,12 +52,12 @@ def scores(measured: Measured) -> tuple[Score, ...]:
     return tuple(score(measured, name) for name in COSTS)
 
 
-def state_score(measured: Measured, log: RobotLog, name: str, seed: int = 0, change: Change | None = None) -> Score:
+def state_score(measured: Measured, log: RobotLog, name: str, seed: int = 0, physics: Physics | None = None) -> Score:
     """Score by match-s, which runs its own simulations; the simulator plays the robot a few times for its floor."""
     simulator, horizon = measured.simulator, HORIZONS[name]
     given = (simulator.schedule, simulator.robot, simulator.make_agent, horizon)
-    value = float(match_state(log, *given, change, seed=seed, threads=simulator.threads)[0])
-    played = np.array([state_floor(simulator, log, horizon, seed + 1000 * (run + 1), change) for run in range(STATE_RUNS)])
+    value = float(match_state(log, *given, physics, seed=seed, threads=simulator.threads)[0])
+    played = np.array([state_floor(simulator, log, horizon, seed + 1000 * (run + 1), physics) for run in range(STATE_RUNS)])
     return Score(name, value, float(played.mean()), float(played.mean() + SIGMAS * played.std(ddof=1)))
 
 

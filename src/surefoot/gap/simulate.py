@@ -16,6 +16,7 @@ from surefoot.gap.schedule import Schedule
 from surefoot.policy.agents import Agent
 from surefoot.policy.replay import ReplayAgent
 from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.rollout import Rollout, rollout
 from surefoot.sim.worlds import Worlds
 
@@ -23,17 +24,41 @@ START_SPREAD_RAD = 0.05  # joints start off the logged position by up to this mu
 MOST_WORLDS = 4096  # of one batch; larger populations run in turns
 
 
-class Change(Protocol):
-    """Something that changes candidates away from the nominal robot."""
+class Candidates(Protocol):
+    """Physics by the coordinates of a point: a `SearchSpace`, or anything like it."""
 
-    def apply(self, worlds: Worlds, candidates: np.ndarray, pieces: int) -> None:
-        """Set up worlds[c * pieces : (c + 1) * pieces] as candidate c of `candidates` (n, ...)."""
+    def apply(self, worlds: Worlds, points: np.ndarray, pieces: int) -> None:
+        """Set up worlds[p * pieces : (p + 1) * pieces] as point p of `points`, (n, ...)."""
         ...
 
     @property
     def torque_speed(self) -> bool:
         """Whether motors need a torque that falls with speed."""
         ...
+
+
+ONE = np.zeros((1, 0))  # the points of a single physics: one, without coordinates
+
+
+@dataclass(frozen=True)
+class Single:
+    """One physics in the place of many candidates."""
+
+    physics: Physics
+
+    def apply(self, worlds: Worlds, points: np.ndarray, pieces: int) -> None:
+        """Set up all worlds alike."""
+        self.physics.apply(worlds)
+
+    @property
+    def torque_speed(self) -> bool:
+        """Whether motors need a torque that falls with speed."""
+        return self.physics.torque_speed
+
+
+def as_candidates(physics: Physics | Candidates | None) -> Candidates | None:
+    """A physics as the one candidate that it is; None for the nominal one."""
+    return Single(physics) if isinstance(physics, Physics) else physics
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +81,9 @@ class Simulator:
     threads: int = 0
     physics_hz: float | None = None
 
-    def run(self, change: Change | None, candidates: np.ndarray, seed: int, tick: Callable[[int, int], None] | None = None) -> Simulated:
+    def run(
+        self, physics: Physics | Candidates | None, candidates: np.ndarray, seed: int, tick: Callable[[int, int], None] | None = None
+    ) -> Simulated:
         """Simulate all candidates; `tick` gets control ticks done and to do."""
         n = len(candidates)
         at_once = max(1, MOST_WORLDS // self.schedule.n)
@@ -66,22 +93,27 @@ class Simulator:
         def progress(turn: int) -> Callable[[int, int], None] | None:
             return None if tick is None else lambda done, _: tick(turn * ticks + done, len(turns) * ticks)
 
-        parts = [self._gather(self.roll(change, part, seed, progress(i)), len(part)) for i, part in enumerate(turns)]
+        parts = [self._gather(self.roll(physics, part, seed, progress(i)), len(part)) for i, part in enumerate(turns)]
         if len(parts) == 1:
             return parts[0]
         return Simulated(np.concatenate([p.samples for p in parts]), parts[0].piece, np.concatenate([p.fallen for p in parts]))
 
     def roll(
-        self, change: Change | None, candidates: np.ndarray, seed: int, tick: Callable[[int, int], None] | None = None, truth: bool = False
+        self,
+        physics: Physics | Candidates | None,
+        candidates: np.ndarray,
+        seed: int,
+        tick: Callable[[int, int], None] | None = None,
+        truth: bool = False,
     ) -> Rollout:
         """The rollouts themselves, (candidates × pieces, ticks, ...); with `truth`, the base's state too."""
-        schedule, n = self.schedule, len(candidates)
+        schedule, n, space = self.schedule, len(candidates), as_candidates(physics)
         worlds = Worlds(
             self.robot, n * schedule.n, threads=self.threads, seed=seed, noise_period=schedule.n, physics_hz=self.physics_hz,
-            torque_speed=change is not None and change.torque_speed, hang=schedule.replay is not None,
+            torque_speed=space is not None and space.torque_speed, hang=schedule.replay is not None,
         )  # fmt: skip
-        if change is not None:
-            change.apply(worlds, candidates, schedule.n)
+        if space is not None:
+            space.apply(worlds, candidates, schedule.n)
         if schedule.replay is not None:  # nothing is random on a stand: the start is the recorded one
             worlds.reset(joint_position_rad=np.tile(schedule.start_rad, (n, 1)))
             return rollout(worlds, ReplayAgent(np.tile(schedule.replay, (n, 1, 1))), np.tile(schedule.command, (n, 1, 1)), tick, truth)
@@ -109,5 +141,5 @@ def refuse_falling(fallen: float, robot: Robot, label: str) -> None:
     if fallen > 0.5:
         raise GapError(
             f"{label} falls in {fallen:.0%} of the simulated episodes on {robot.name}, so the two cannot be compared; "
-            "check that policy, robot.yaml and log belong together (`surefoot doctor LOG --policy`, `surefoot evaluate`)"
+            "check that policy, robot.yaml and log belong together, and that its actions are finite numbers (`surefoot doctor LOG --policy`, `surefoot evaluate`)"
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.adapt import Adaptation, Fitted, Prior, Static, read_priors
+from surefoot.adapt import Adaptation, Fitted, Prior, read_priors
 from surefoot.adapt.plausible import plausible
 from surefoot.errors import FitError, shown
 from surefoot.files import is_number
@@ -13,6 +13,7 @@ from surefoot.learn.mirror import Signed
 from surefoot.learn.randomize import Randomization
 from surefoot.robot import Robot, Sensors
 from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.physics import Physics
 from surefoot.sim.worlds import Worlds
 
 # With a gain or a motor that is off, the fit found other inertia and friction, which make up for it: drawn on top of those,
@@ -20,7 +21,6 @@ from surefoot.sim.worlds import Worlds
 TRADED = frozenset({"kp_nm_per_rad", "kd_nms_per_rad", "motor_strength"})
 TRADED_FOR = frozenset({"armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "residual_error_nm_per_rad", "delta_error_rad_per_rad"})
 SAME_MASS = frozenset({"base_mass_kg", "link_mass_kg"})  # the base is one of the links
-TURNED = frozenset({"encoder_bias_rad", "action_offset_rad", "spring_rest_rad", "residual_constant_nm"})  # have a direction
 PROBES = 16  # random states in which left and right are compared
 EQUAL = 1e-6  # relative difference of two values, left and right, that count as the same
 
@@ -41,7 +41,7 @@ class Span:
 class Around:
     """Draws worlds: the adaptation, spans of its knobs, and a table for what it does not set."""
 
-    change: Static
+    physics: Physics
     spans: tuple[Span, ...]  # those of one parameter together
     rest: Randomization
     fitted_hz: float  # rate of the physics that torque noise was fitted at
@@ -50,11 +50,11 @@ class Around:
     @property
     def torque_speed(self) -> bool:
         """Whether motors need a torque that falls with speed."""
-        return self.change.torque_speed
+        return self.physics.torque_speed
 
     def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
         """Give every world its own robot; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
-        self.change.apply(worlds, np.zeros((1, 0)), worlds.n)
+        self.physics.apply(worlds)
         seen = [self.rest.draw(worlds, rng)]
         for parameter in dict.fromkeys(span.parameter for span in self.spans):
             array = np.array(worlds.get(parameter))
@@ -83,7 +83,7 @@ class Around:
 def around(adaptation: Adaptation, robot: Robot, spread: float, table: Randomization) -> Around:
     """Knobs over `spread` times their 90 % intervals, and of the table what the adaptation leaves alone."""
     priors = read_priors()
-    probe = Worlds(robot, 1, threads=1, torque_speed=adaptation.change(robot).torque_speed)
+    probe = Worlds(robot, 1, threads=1, torque_speed=adaptation.physics(robot).torque_speed)
     knobs = [knob for knob in adaptation.knobs if knob.parameter in adaptation.settings]
     knobs.sort(key=lambda knob: [one.parameter for one in adaptation.knobs].index(knob.parameter))  # of one parameter together
     spans = tuple(_span(knob, spread, priors.get(knob.parameter), probe) for knob in knobs)
@@ -93,7 +93,7 @@ def around(adaptation: Adaptation, robot: Robot, spread: float, table: Randomiza
     rest = replace(table, spreads=tuple(one for one in table.spreads if one.name not in settled))
     fitted_hz: Any = adaptation.provenance.get("physics_hz")
     hz = float(fitted_hz) if is_number(fitted_hz) and fitted_hz > 0 else robot.physics_hz
-    return Around(adaptation.change(robot), spans, rest, hz, "torque_noise_nm" in adaptation.settings)
+    return Around(adaptation.physics(robot), spans, rest, hz, "torque_noise_nm" in adaptation.settings)
 
 
 def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
@@ -102,7 +102,7 @@ def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
         return f"{robot.name} declares no left-right symmetry"
     joints: Signed = (np.array(robot.mirror.index), np.array(robot.mirror.sign))
     worlds = Worlds(robot, PROBES, threads=1, torque_speed=found.torque_speed)
-    found.change.apply(worlds, np.zeros((1, 0)), PROBES)
+    found.physics.apply(worlds)
     if not _mirrors(worlds, joints):
         return "what the adaptation adds in torque or action differs between left and right"
     for name in adaptation.settings:
@@ -112,7 +112,7 @@ def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
         if per == "axis" and abs(value[1]) > EQUAL:
             return f"{name} is {value[1]:.3g} {PARAMETERS[name].unit} to the side"
         if per == "joint":
-            image = value[joints[0]] * (joints[1] if name in TURNED else 1.0)
+            image = value[joints[0]] * (joints[1] if PARAMETERS[name].turns_in_mirror else 1.0)
             off = ~np.isclose(value, image, rtol=EQUAL, atol=EQUAL)
             if off.any():
                 k = int(np.argmax(off))
@@ -154,11 +154,11 @@ def _image(span: Span, spans: tuple[Span, ...], joints: Signed) -> tuple[int, fl
     entries = set(span.entries)
     if per == "joint" and entries:
         entries = {int(joints[0][k]) for k in entries}
-        signs = {float(joints[1][k]) for k in entries} if span.parameter in TURNED else {1.0}
+        signs = {float(joints[1][k]) for k in entries} if PARAMETERS[span.parameter].turns_in_mirror else {1.0}
         if len(signs) > 1:
             return None
         sign = signs.pop()
-    elif per == "joint" and span.parameter in TURNED:
+    elif per == "joint" and PARAMETERS[span.parameter].turns_in_mirror:
         return None
     elif per == "axis":
         if len(entries) != 1:

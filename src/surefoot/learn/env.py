@@ -198,7 +198,7 @@ class WalkEnv:
     def _reward(self, motion: Motion) -> np.ndarray:
         total = np.zeros(self.num_envs)
         for reward in self.task.rewards:
-            part = reward.weight * self.dt_s * reward.function(motion)
+            part = reward.weight * self.dt_s * reward.of(motion, self.num_envs)
             total += part
             self.tally.by_reward[reward.name] = self.tally.by_reward.get(reward.name, 0.0) + float(part.sum())
         return total

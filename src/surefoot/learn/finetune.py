@@ -158,10 +158,10 @@ def finetune(
         say(line)  # type: ignore[misc]
     trims: dict[str, Trim] = {}
     told = replace(robot, posture=task.posture, contract=replace(robot.contract, command_range=task.command_range))
-    change, start = adaptation.change(robot), imported.chain
+    physics, start = adaptation.physics(robot), imported.chain
 
     def fitted_worlds(n: int, k: int, noise: int | None) -> Worlds:
-        return change.worlds(n, k, threads, noise)
+        return physics.worlds(n, seed=k, threads=threads, noise_period=noise)
 
     def trimmed(name: str, walks: OnnxPolicy, chain: Chain) -> Chain:
         trims[name] = trim(told, walks, fitted_worlds, settings.trim_s, seed)

@@ -10,13 +10,14 @@ from typing import Any
 
 import torch
 
-from surefoot.errors import SurefootError
-from surefoot.files import write_text
+from surefoot.errors import SurefootError, shown
+from surefoot.files import is_number, write_text
 from surefoot.learn import checkpoint
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.ppo import Learner, PPOSettings
 
 CHECKPOINT_EVERY_S = 30.0
+MOST_COUNTED = 10**9  # iterations or runs of a training
 REDRAW_EVERY = 25  # iterations between two drawings of the worlds' parameters
 
 
@@ -201,7 +202,8 @@ def _iterate(
 
 def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     tensors, state = checkpoint.load(path, course.start_over)
-    theirs = state.get("config", {})
+    theirs = state.get("config")
+    theirs = theirs if isinstance(theirs, dict) else {}
     normal = json.loads(json.dumps(course.config))
     for key in course.compared:
         if theirs.get(key) != normal[key]:
@@ -212,7 +214,21 @@ def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[s
             raise SurefootError(
                 f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another --out, or start over with {course.start_over}"
             )
-    return tensors, {key: state[key] for key in ("iteration", "elapsed_s", "runs", "taught")}
+    return tensors, _checked(tensors, state, path, course.start_over)
+
+
+def _checked(tensors: dict[str, torch.Tensor], state: dict[str, Any], path: Path, start_over: str) -> dict[str, Any]:
+    """What a checkpoint says of how far it is; a damaged one is refused before it spoils what comes after."""
+    damaged = f"{path} is damaged: {{}}; train into another folder, or start over with {start_over}"
+    for key in ("iteration", "runs"):
+        if not isinstance(state.get(key), int) or isinstance(state[key], bool) or not 0 <= state[key] <= MOST_COUNTED:
+            raise SurefootError(damaged.format(f"{key} is {shown(state.get(key))}"))
+    if not is_number(state.get("elapsed_s")) or state["elapsed_s"] < 0:
+        raise SurefootError(damaged.format(f"elapsed_s is {shown(state.get('elapsed_s'))}"))
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise SurefootError(damaged.format(f"{name} holds numbers that are not finite"))
+    return {"iteration": state["iteration"], "elapsed_s": state["elapsed_s"], "runs": state["runs"], "taught": bool(state.get("taught"))}
 
 
 def _short(value: Any) -> str:

@@ -199,17 +199,17 @@ class Learner:
             if self._average:
                 self._mean.load_state_dict(_below("mean.", tensors))
                 self._averaged_updates = int(tensors["averaged_updates"])
-        except (RuntimeError, KeyError) as reason:
+            state: dict[int, dict[str, torch.Tensor]] = {}
+            for name, value in tensors.items():
+                if name.startswith("optimizer."):
+                    _, index, key = name.split(".", 2)
+                    state.setdefault(int(index), {})[key] = value
+            whole = self.ppo.optimizer.state_dict()
+            whole["state"] = state
+            self.ppo.optimizer.load_state_dict(whole)
+            self.set_rate(float(tensors["learning_rate"]))
+        except (RuntimeError, KeyError, ValueError) as reason:
             raise SurefootError(f"the checkpoint does not fit this network: {' '.join(str(reason).split())[:200]}") from None
-        state: dict[int, dict[str, torch.Tensor]] = {}
-        for name, value in tensors.items():
-            if name.startswith("optimizer."):
-                _, index, key = name.split(".", 2)
-                state.setdefault(int(index), {})[key] = value
-        whole = self.ppo.optimizer.state_dict()
-        whole["state"] = state
-        self.ppo.optimizer.load_state_dict(whole)
-        self.set_rate(float(tensors["learning_rate"]))
 
     def _with_old(self, observations: TensorDict) -> TensorDict:
         """Beside the observations, what the old policy would do there: asked once, read in every epoch."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from surefoot.errors import SurefootError, nearest
+from surefoot.errors import SurefootError, nearest, shown
 from surefoot.files import is_number, read_yaml
 from surefoot.learn.mirror import Signed
 from surefoot.sim.parameters import PARAMETERS
@@ -110,7 +110,7 @@ def load_randomization(name_or_path: str) -> Randomization:
     if name_or_path in presets:
         path = presets[name_or_path]
     elif not path.is_file():
-        raise TaskError(f"no randomization {name_or_path!r}: give a preset ({', '.join(presets)}) or the path of a YAML file")
+        raise TaskError(f"no randomization {shown(name_or_path)}: give a preset ({', '.join(presets)}) or the path of a YAML file")
     content = read_yaml(path, TaskError)
     push = content.pop("push", {}) or {}
     content.pop("notes", None)
@@ -122,14 +122,14 @@ def load_randomization(name_or_path: str) -> Randomization:
 
 def _spread(name: str, value: Any, path: Path) -> Spread:
     if name not in PARAMETERS:
-        raise TaskError(f"{path}: unknown parameter {name!r}{nearest(name, [*PARAMETERS, 'push'])}")
+        raise TaskError(f"{path}: unknown parameter {shown(name)}{nearest(name, [*PARAMETERS, 'push'])}")
     if is_number(value):
         return Spread(name, "set", float(value), float(value))
     kinds = ("set", "scale", "add")
     given = [kind for kind in kinds if isinstance(value, dict) and kind in value]
     if len(given) != 1 or set(value) - {given[0], "together"}:
-        raise TaskError(f"{path}: {name} is {value!r}; it must be a number, or one of set, scale, add with [lowest, highest]")
+        raise TaskError(f"{path}: {name} is {shown(value)}; it must be a number, or one of set, scale, add with [lowest, highest]")
     limits = value[given[0]]
     if not isinstance(limits, list) or len(limits) != 2 or not all(is_number(v) for v in limits) or limits[0] > limits[1]:
-        raise TaskError(f"{path}: the range of {name} is {limits!r}; it must be [lowest, highest]")
+        raise TaskError(f"{path}: the range of {name} is {shown(limits)}; it must be [lowest, highest]")
     return Spread(name, given[0], float(limits[0]), float(limits[1]), bool(value.get("together", False)))

@@ -5,13 +5,15 @@ such a function in it: `surefoot train my_task.py --robot ...`.
 """
 
 import importlib.util
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from surefoot.errors import nearest
+from surefoot.errors import SurefootError, nearest, shown
+from surefoot.files import is_number, note_input
 from surefoot.learn import rewards
 from surefoot.learn.randomize import Randomization, TaskError, load_randomization
 from surefoot.learn.rewards import RewardFunction
@@ -19,6 +21,7 @@ from surefoot.learn.rise import Rise, find_rise
 from surefoot.learn.starts import Shares
 from surefoot.learn.upright import holding_action, stand_on_hind_legs
 from surefoot.robot import LEVEL, Posture, Robot
+from surefoot.text import one_line
 
 CommandRange = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]  # vx m/s, vy m/s, wz rad/s
 
@@ -33,7 +36,24 @@ class Reward:
     @property
     def name(self) -> str:
         """The function's name."""
-        return self.function.__name__
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def of(self, motion: rewards.Motion, n: int) -> np.ndarray:
+        """The reward of each of n robots, (n,); a user's own function may do anything, and is named when it does."""
+        try:
+            given = self.function(motion)
+            values = np.asarray(given, dtype=float)
+        except SurefootError:
+            raise
+        except (Exception, SystemExit) as reason:
+            raise TaskError(f"the reward {self.name} raised {raised_by_user(reason)}") from reason
+        if values.shape != (n,):
+            raise TaskError(f"the reward {self.name} returned {shown(given)}; it must return one number for each of the {n} robots")
+        if not np.isfinite(values).all():
+            raise TaskError(
+                f"the reward {self.name} is not a finite number for {int((~np.isfinite(values)).sum())} of {n} robots; bound it"
+            )
+        return values
 
 
 @dataclass(frozen=True)
@@ -182,9 +202,21 @@ def load_task(name_or_path: str, robot: Robot, randomization: str | None = None)
     return made
 
 
+def raised_by_user(reason: BaseException) -> str:
+    """What a user's own code raised, with the line that did, for a sentence."""
+    frames = traceback.extract_tb(reason.__traceback__)
+    line = next((frame.lineno for frame in reversed(frames) if "surefoot" not in Path(frame.filename).parts), None)
+    said = one_line(reason) if str(reason) else ""
+    return f"{type(reason).__name__}{f'({said})' if isinstance(reason, SystemExit) else f': {said}' if said else ''}" + (
+        f", in its line {line}" if line else ""
+    )
+
+
 def _task_from_file(path: Path, robot: Robot) -> Task:
+    """The task of a user's own file, which is a program: importing it runs it, with the rights of whoever runs this."""
     if path.suffix != ".py" or not path.is_file():
         raise TaskError(f"no task {str(path)!r}: give a shipped one ({', '.join(SHIPPED)}) or a Python file with a function task(robot)")
+    note_input(path)
     spec = importlib.util.spec_from_file_location(f"surefoot_task_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -193,12 +225,36 @@ def _task_from_file(path: Path, robot: Robot) -> Task:
         spec.loader.exec_module(module)
     except TaskError:
         raise
-    except Exception as reason:  # the user's own code may raise anything; name the file and what it said
-        raise TaskError(f"{path} cannot be imported: {type(reason).__name__}: {reason}") from reason
+    except (Exception, SystemExit) as reason:  # the user's own code may raise anything; name the file and what it said
+        raise TaskError(f"{path} cannot be imported: {raised_by_user(reason)}") from reason
     factory = getattr(module, "task", None)
     if not callable(factory):
         raise TaskError(f"{path} has no function task(robot)")
-    made = factory(robot)
+    try:
+        made = factory(robot)
+    except SurefootError:
+        raise
+    except (Exception, SystemExit) as reason:
+        raise TaskError(f"task(robot) of {path} raised {raised_by_user(reason)}") from reason
     if not isinstance(made, Task):
         raise TaskError(f"task(robot) of {path} returned {type(made).__name__}; it must return a surefoot.learn.task.Task")
+    _refuse_nonsense(made, path)
     return made
+
+
+def _refuse_nonsense(task: Task, path: Path) -> None:
+    """A user's own task may hold anything; what training would stumble over is said first."""
+    if not task.rewards or not all(isinstance(one, Reward) and callable(one.function) and is_number(one.weight) for one in task.rewards):
+        raise TaskError(f"the rewards of {path} must be a tuple of surefoot.learn.task.Reward(function, weight), at least one")
+    try:
+        pairs = [(float(low), float(high)) for low, high in task.command_range]
+    except (TypeError, ValueError):
+        pairs = []
+    if len(pairs) != 3 or not all(np.isfinite(pair).all() and pair[0] <= pair[1] for pair in pairs):
+        raise TaskError(f"command_range of {path} must be three pairs of numbers, the lower one first: vx m/s, vy m/s, wz rad/s")
+    for name in ("episode_s", "fall_cost", "start_spread_rad", "standing_share", "straight_share", "substeps"):
+        value = getattr(task, name)
+        if not is_number(value) or value < 0 or (name in ("episode_s", "substeps") and value <= 0):
+            raise TaskError(
+                f"{name} of {path} is {shown(value)}; it must be a number {'above' if name in ('episode_s', 'substeps') else 'from'} 0"
+            )

@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -65,7 +64,7 @@ def record(
     """
     if speed_m_s is not None and not (np.isfinite(speed_m_s).all() and 0 <= speed_m_s[0] <= speed_m_s[1]):
         raise LogError(f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first")
-    twin = replace(twin, robot=as_meant(twin.robot, policy))
+    twin = twin.with_robot(as_meant(twin.robot, policy))
     contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     if not posture.level and seconds <= posture.rise_s:

@@ -3,8 +3,6 @@
 docs/log-format.md describes the file: columns, units, frames and metadata.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surefoot.errors import LogError, shown
-from surefoot.files import canonical_json, write_whole
+from surefoot.files import canonical_json, file_hash, mark, parse_json, write_whole
+from surefoot.logs.parquet import read_table
 
 METADATA_KEY = b"surefoot.log"
 FORMAT = 1
@@ -81,27 +80,21 @@ def write_log(log: RobotLog, path: Path) -> str:
             flat = pa.array(np.ascontiguousarray(values, dtype=np.float32).ravel())
             columns[name] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
     content = {**log.metadata, "format": FORMAT, "joints": list(log.joints)}
-    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: canonical_json(content).encode()})
+    table = pa.table(columns).replace_schema_metadata(
+        {METADATA_KEY: canonical_json(content).encode(), b"surefoot.written_by": mark().encode()}
+    )
 
     def write(temporary: Path) -> None:
         with open(temporary, "wb") as file:  # not by its name, which pyarrow would read as an address and as UTF-8
             pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
     write_whole(path, write)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return file_hash(path)
 
 
 def read_log(path: Path) -> RobotLog:
     """Read a log that `write_log` wrote."""
-    if path.is_dir():
-        raise LogError(f"{path} is a folder; give a Parquet file")
-    if not path.is_file():
-        raise LogError(f"the log {path} does not exist")
-    try:
-        with open(path, "rb") as file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-            table = parquet.read()
-    except (pa.ArrowException, OSError, ValueError) as reason:
-        raise LogError(f"{path} is not a readable Parquet file: {' '.join(str(reason).split())[:200]}") from None
+    table = read_table(path, ("episode", "time_s", *REQUIRED, *OPTIONAL))
     content = _metadata(table, path)
     joints = tuple(content.pop("joints"))
     if not table.num_rows:
@@ -127,8 +120,8 @@ def _metadata(table: pa.Table, path: Path) -> dict[str, Any]:
     if text is None:
         raise LogError(f"{path} is a Parquet file, but not a robot log: it has no {METADATA_KEY.decode()!r} metadata")
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
+        content = parse_json(text)
+    except ValueError:
         content = None
     if not isinstance(content, dict):
         raise LogError(f"{path} is a Parquet file, but its {METADATA_KEY.decode()!r} metadata is not a JSON object")

@@ -4,11 +4,16 @@ Built-in agents (zero, random, trot) act through the same interface, to look at 
 It must not know training, simulators or logs.
 """
 
-from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, as_meant, make_agent
-from surefoot.policy.export_mlp import write_mlp
-from surefoot.policy.observation import Observer
-from surefoot.policy.onnx_policy import OnnxPolicy, attach
-from surefoot.policy.trot import Gait, TrotAgent
+from typing import TYPE_CHECKING
+
+from surefoot.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, as_meant, make_agent
+    from surefoot.policy.export_mlp import write_mlp
+    from surefoot.policy.observation import Observer
+    from surefoot.policy.onnx_policy import OnnxPolicy, attach
+    from surefoot.policy.trot import Gait, TrotAgent
 
 __all__ = [
     "Agent",
@@ -24,3 +29,14 @@ __all__ = [
     "make_agent",
     "write_mlp",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("Agent", "PolicyAgent", "RandomAgent", "ZeroAgent", "as_meant", "make_agent"), "surefoot.policy.agents"),
+        "write_mlp": "surefoot.policy.export_mlp",
+        "Observer": "surefoot.policy.observation",
+        **dict.fromkeys(("OnnxPolicy", "attach"), "surefoot.policy.onnx_policy"),
+        **dict.fromkeys(("Gait", "TrotAgent"), "surefoot.policy.trot"),
+    },
+)

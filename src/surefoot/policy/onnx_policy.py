@@ -7,6 +7,8 @@ while idle, so that they neither fight with the simulator's threads nor depend o
 
 import dataclasses
 import hashlib
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,18 @@ import onnx.external_data_helper
 import onnxruntime
 
 from surefoot.errors import PolicyError
-from surefoot.files import write_whole
+from surefoot.files import check_input, mark, read_bytes, write_whole
+from surefoot.limits import refuse_size
 from surefoot.robot import Contract, Robot
 from surefoot.robot.posture import POSTURE_KEY
+from surefoot.text import flat
+from surefoot.watchdog import WatchedCalls, watched
 
 CONTRACT_KEY = "surefoot.contract"
+WRITTEN_BY = "surefoot.written_by"
 LARGEST_BYTES = 2**31 - 1  # no protobuf message, and so no ONNX file, can be larger
+MOST_METADATA = 2_000_000  # characters; contract and provenance take some thousand
+MOST_NODES = 20_000  # a policy has some ten; ONNX Runtime takes minutes for 200,000
 SILENT = 4  # ONNX Runtime's severity "fatal": what goes wrong is said by our own errors
 
 
@@ -39,6 +47,7 @@ class OnnxPolicy:
         self._input = session.get_inputs()[0].name
         self._outputs = [session.get_outputs()[0].name]
         self._row_by_row = session.get_inputs()[0].shape[0] == 1
+        self._watched = WatchedCalls(f"one inference of the policy {name}")
 
     @staticmethod
     def load(path: str | Path, threads: int = 1) -> "OnnxPolicy":
@@ -47,10 +56,10 @@ class OnnxPolicy:
         model, content = _read(path)
         metadata = {entry.key: entry.value for entry in model.metadata_props}
         text = metadata.pop(CONTRACT_KEY, None)
+        metadata.pop(WRITTEN_BY, None)
         if text is None:
-            raise PolicyError(
-                f"{path} does not say for which robot it was made; run 'surefoot policy attach {path} --robot ROBOT --out walk.onnx' with the robot it was trained on"
-            )
+            words = f"surefoot policy attach {shlex.quote(str(path))} --robot ROBOT --out {shlex.quote(path.stem + '-attached.onnx')}"
+            raise PolicyError(f"{path} does not say for which robot it was made; run '{words}' with the robot it was trained on")
         contract = Contract.from_json(text, str(path))
         session = _session(content, path, threads)
         _check_shapes(session, contract, path)
@@ -80,8 +89,16 @@ class OnnxPolicy:
         if observation.ndim != 2 or observation.shape[1] != self.contract.observation_size:
             raise PolicyError(f"{self.name} takes observations of the shape (n, {self.contract.observation_size}), got {observation.shape}")
         if self._row_by_row:
-            return np.concatenate([self._session.run(self._outputs, {self._input: row[None]})[0] for row in observation])
-        return self._session.run(self._outputs, {self._input: observation})[0]
+            return np.concatenate([self._infer(row[None]) for row in observation])
+        return self._infer(observation)
+
+    def _infer(self, observation: np.ndarray) -> np.ndarray:
+        self._watched.begin()  # a loop in the network may depend on what it is given, and never end
+        try:
+            action: np.ndarray = self._session.run(self._outputs, {self._input: observation})[0]
+        finally:
+            self._watched.end()
+        return action
 
 
 def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = False) -> None:
@@ -117,7 +134,7 @@ def _carried(text: str | None, path: Path) -> Contract | None:
 def write_model(model: onnx.ModelProto, metadata: dict[str, str], path: Path) -> None:
     """Write a model with exactly this metadata, whole or not at all; the same model gives the same bytes."""
     del model.metadata_props[:]
-    onnx.helper.set_model_props(model, metadata)
+    onnx.helper.set_model_props(model, metadata | {WRITTEN_BY: mark()})
     content = model.SerializeToString(deterministic=True)
 
     def write(temporary: Path) -> None:
@@ -128,18 +145,7 @@ def write_model(model: onnx.ModelProto, metadata: dict[str, str], path: Path) ->
 
 def _read(path: Path) -> tuple[onnx.ModelProto, bytes]:
     """The parsed model and the bytes to run; weights kept in another file beside it are pulled in."""
-    if path.is_dir():
-        raise PolicyError(f"{path} is a folder; give the .onnx file inside it")
-    if not path.exists():
-        raise PolicyError(f"the policy {path} does not exist; give the path of an .onnx file")
-    if not path.is_file():
-        raise PolicyError(f"{path} is not an ordinary file; give the path of an .onnx file")
-    try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise PolicyError(f"{path} is larger than 2 GB, which no ONNX file can be; give the .onnx file of a policy")
-        content = path.read_bytes()
-    except OSError as reason:
-        raise PolicyError(f"cannot read {path}: {reason.strerror or reason}") from None
+    content = read_bytes(path, PolicyError, "an .onnx file", LARGEST_BYTES)
     if not content:
         raise PolicyError(f"{path} is empty; export the policy again")
     try:
@@ -148,15 +154,68 @@ def _read(path: Path) -> tuple[onnx.ModelProto, bytes]:
         raise PolicyError(f"{path} is not an ONNX file, or only a part of one; export or copy the policy again") from None
     if not model.graph.node:
         raise PolicyError(f"{path} is not an ONNX file with a network in it; export the policy again")
-    before = model.SerializeToString(deterministic=True)
-    try:
-        onnx.external_data_helper.load_external_data_for_model(model, str(path.parent))
-    except Exception as reason:  # a file that is missing, too short, or outside of the folder
+    if sum(len(entry.key) + len(entry.value) for entry in model.metadata_props) > MOST_METADATA:
         raise PolicyError(
-            f"{path} keeps its weights in another file that cannot be used ({_flat(reason)}); put that file beside it, or export the policy as one file"
+            f"{path} says more than {MOST_METADATA / 1e6:g} MB about itself (its metadata), which no policy does; export it again"
+        )
+    if _node_count(model) > MOST_NODES:
+        raise PolicyError(f"{path} has more than {MOST_NODES:,} nodes, which no policy needs; export it with its weights as tensors")
+    external = [tensor for tensor in _tensors(model) if onnx.external_data_helper.uses_external_data(tensor)]
+    return (model, _with_external_data(model, external, path)) if external else (model, content)
+
+
+def _with_external_data(model: onnx.ModelProto, external: list[onnx.TensorProto], path: Path) -> bytes:
+    """The bytes of a model with the weights inside that it keeps in other files of its folder; the model holds them too."""
+    try:
+        refuse_size(str(path), 3 * sum(_external_bytes(tensor, path.parent) for tensor in external), PolicyError)
+        with watched(f"reading the weights of {path}"):
+            onnx.external_data_helper.load_external_data_for_model(model, str(path.parent))
+            inside: bytes = model.SerializeToString(deterministic=True)
+    except PolicyError:
+        raise
+    except Exception as reason:  # a file that is missing, too short, or outside of the folder; more than protobuf can hold
+        raise PolicyError(
+            f"{path} keeps its weights in another file that cannot be used ({flat(reason)}); put that file beside it, or export the policy as one file"
         ) from None
-    after = model.SerializeToString(deterministic=True)
-    return model, content if before == after else after
+    return inside
+
+
+def _external_bytes(tensor: onnx.TensorProto, folder: Path) -> int:
+    """How many bytes a tensor takes from its file; the file is an ordinary one."""
+    about = onnx.external_data_helper.ExternalDataInfo(tensor)
+    file = folder / about.location
+    size = check_input(file, PolicyError, "the weights of a policy") if file.exists() else 0
+    return int(about.length) if about.length else max(0, size - int(about.offset or 0))
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor of a model: weights, and constants in nodes, also in the graphs inside nodes."""
+    graphs, nodes = [model.graph], [function.node for function in model.functions]
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            nodes.append(graph.node)
+        for node in nodes.pop():
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+                yield from attribute.tensors
+                graphs += [attribute.g] if attribute.HasField("g") else []
+                graphs += list(attribute.graphs)
+
+
+def _node_count(model: onnx.ModelProto) -> int:
+    """Nodes in the graph, in the graphs inside its nodes (loops, branches) and in its functions."""
+    waiting, count = [model.graph.node, *(function.node for function in model.functions)], 0
+    while waiting and count <= MOST_NODES:
+        nodes = waiting.pop()
+        count += len(nodes)
+        for node in nodes if count <= MOST_NODES else ():
+            for attribute in node.attribute:
+                waiting += [attribute.g.node] if attribute.HasField("g") else []
+                waiting += [graph.node for graph in attribute.graphs]
+    return count
 
 
 def _session(content: bytes, path: Path, threads: int) -> onnxruntime.InferenceSession:
@@ -169,13 +228,14 @@ def _session(content: bytes, path: Path, threads: int) -> onnxruntime.InferenceS
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+        with watched(f"loading the policy {path}"):
+            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"], enable_fallback=0)
         for tensor in (*session.get_inputs(), *session.get_outputs()):
             _ = tensor.name, tensor.type, tensor.shape  # a broken name is found when it is first asked for
         return session
     except Exception as reason:  # ONNX Runtime's errors have no common base but this
         raise PolicyError(
-            f"ONNX Runtime {onnxruntime.__version__} cannot load {path} ({_flat(reason)}); export it again, with an older opset if it asks for a newer one"
+            f"ONNX Runtime {onnxruntime.__version__} cannot load {path} ({_complaint(reason)}); export it again, with an older opset if it asks for a newer one"
         ) from None
 
 
@@ -223,10 +283,11 @@ def _check_shapes(session: onnxruntime.InferenceSession, contract: Contract, pat
             raise PolicyError(f"the {what} of {path} has {width} entries, but {advice}")
     rows = 1 if inputs[0].shape[0] == 1 else 2
     try:
-        given = session.run(None, {inputs[0].name: np.zeros((rows, contract.observation_size), np.float32)})[0].shape
+        with watched(f"one inference of the policy {path}"):
+            given = session.run(None, {inputs[0].name: np.zeros((rows, contract.observation_size), np.float32)})[0].shape
     except Exception as reason:  # as above
         raise PolicyError(
-            f"{path} does not run on {rows} observations of {contract.observation_size} entries ({_flat(reason)}); export it with a dynamic batch, for this robot"
+            f"{path} does not run on {rows} observations of {contract.observation_size} entries ({_complaint(reason)}); export it with a dynamic batch, for this robot"
         ) from None
     if given != (rows, contract.n_joints):
         raise PolicyError(
@@ -242,9 +303,7 @@ def _shape(shape: list[Any]) -> str:
     return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
 
 
-def _flat(reason: Exception) -> str:
-    """A foreign error as part of a sentence."""
-    text = " ".join(str(reason).split())
-    if text.startswith("[ONNXRuntimeError]"):
-        text = text.split(" : ", 3)[-1]
-    return text[:300].rstrip(". ")
+def _complaint(reason: Exception) -> str:
+    """What ONNX Runtime says, without its own prefix."""
+    text = flat(reason, 1000)
+    return (text.split(" : ", 3)[-1] if text.startswith("[ONNXRuntimeError]") else text)[:300]

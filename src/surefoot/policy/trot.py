@@ -70,7 +70,12 @@ class TrotAgent:
         self._lift_m = gait.swing_height * height_m
         for k, leg in enumerate(legs):
             inverse = _inverse(leg, gait, height_m)
-            self._lift_m = min(self._lift_m, gait.largest_turn_rad / float(np.abs(inverse[:, 2]).max()))
+            steepest = float(np.abs(inverse[:, 2]).max())  # rad per m of height
+            if not steepest > 0:
+                raise RobotError(
+                    f"the built-in trot cannot walk {robot.name}: no joint of its own lifts the foot {leg.feet[0]}; drive it with zero, random or a policy of its own"
+                )
+            self._lift_m = min(self._lift_m, gait.largest_turn_rad / steepest)
             self._follow[3 * k : 3 * k + 3, leg.joints] = inverse.T
             # Torque of a foot that pushes down, J' f, as the offset of the target with which a PD controller
             # gives it: without it a soft robot sinks as far as it lifts its feet.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from surefoot.adapt.adaptation import FLAGS, Fitted, Flag
-from surefoot.adapt.knobs import ALWAYS_TIED
 from surefoot.fit.result import FitResult, Traces
 from surefoot.gap import Gap, Measured
 from surefoot.report.added_figures import KEYS, adds_of, panels
@@ -134,7 +133,7 @@ def _missing(result: FitResult) -> str:
     bound = sum(knob.flag == "at its bound" for knob in result.adaptation.knobs)
     if bound:
         return f"{_parameters(bound)} ended at {'its bound' if bound == 1 else 'their bounds'}: let the search go further if the robot allows it; if not, physics is missing, not numbers."
-    if any(len(knob.where) > 1 and knob.parameter not in ALWAYS_TIED and not _added(knob) for knob in result.adaptation.knobs):
+    if any(len(knob.where) > 1 and not PARAMETERS[knob.parameter].shared and not _added(knob) for knob in result.adaptation.knobs):
         return "Joints that were tied together may differ: untie them (--tie none) before physics is blamed."
     return "Physics is missing, not numbers: no values of these parameters make this simulator move as the robot does."
 

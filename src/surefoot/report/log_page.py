@@ -1,7 +1,10 @@
 """A log to look at: what it holds, how the joints moved, which commands were driven, and its clock."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +29,9 @@ from surefoot.report.charts import (
 )
 from surefoot.report.page import Page, Tile
 from surefoot.report.traces import POSITION_KEYS, broken, intervals_s, joint_targets, liveliest, position_panel, usual_interval_s
-from surefoot.robot import Robot
+
+if TYPE_CHECKING:
+    from surefoot.robot import Robot
 
 AXES = ("forward, m/s", "left, m/s", "turn, rad/s")
 THREE = (ROBOT, SIMULATOR, FOURTH)  # looks of the three axes of one quantity

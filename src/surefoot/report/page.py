@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from surefoot.errors import shown
+from surefoot.files import mark
 from surefoot.report.charts.frame import Key, swatch
 from surefoot.report.charts.svg import NARROW, WIDE, escape, number
 from surefoot.report.style import STYLE
@@ -117,6 +118,7 @@ class Page:
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+            f'<meta name="generator" content="{mark()}">\n'
             '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">\n'
             f"<title>{escape(self._title)}</title>\n<style>{STYLE}</style></head>\n<body><main>\n"
             + "\n".join(self._parts)

@@ -1,14 +1,20 @@
 """Pieces of a log for a figure: which seconds to show, joint targets by name, gaps that break the line."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from surefoot.logs.robot_log import RobotLog
 from surefoot.report.charts import PANEL, ROBOT, TARGET, Key, Level, Series, Shade, line_chart
-from surefoot.robot import Robot
+
+if TYPE_CHECKING:
+    from surefoot.robot import Robot
 
 EXCERPT_S = 6.0  # steps of a gait can still be told apart
+FEWEST = 300  # rows of an excerpt whose clock does not say how long they last, or is in another unit than seconds
 GAP = 5.0  # times the usual interval: the line breaks
 
 
@@ -45,8 +51,9 @@ def intervals_s(log: RobotLog) -> np.ndarray:
 def liveliest(log: RobotLog, rows: slice, seconds: float = EXCERPT_S) -> slice:
     """The part of an episode, `seconds` long, in which the joints move most; the whole one where it is shorter."""
     step_s = usual_interval_s(log)
-    most = int(seconds / step_s) if np.isfinite(step_s) and step_s > 0 else 300
-    if rows.stop - rows.start <= max(most, 2):
+    most = int(seconds / step_s) if np.isfinite(step_s) and step_s > 0 else FEWEST
+    most = most if most > 1 else FEWEST
+    if rows.stop - rows.start <= most:
         return rows
     moved = np.nansum(np.abs(np.nan_to_num(log.joint_velocity_rad_s[rows].astype(np.float64), posinf=0, neginf=0)), axis=1)
     total = np.concatenate([[0.0], np.cumsum(moved)])

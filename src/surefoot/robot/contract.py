@@ -5,13 +5,12 @@ field by field before a policy may move anything. Nothing in it is ever retyped 
 """
 
 import dataclasses
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.errors import PolicyError, SurefootError, nearest
-from surefoot.files import canonical_json, is_number, sha256
+from surefoot.errors import PolicyError, SurefootError, nearest, shown
+from surefoot.files import canonical_json, is_number, parse_json, sha256
 
 # Size of each observation term, in joints (True) or as a fixed number of entries.
 TERM_SIZES: dict[str, int | None] = {
@@ -84,8 +83,8 @@ class Contract:
     def from_json(text: str, source: str) -> "Contract":
         """Read back what `to_json` wrote; `source` names the file in errors."""
         try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
+            content = parse_json(text)
+        except ValueError:
             raise PolicyError(f"the contract inside {source} is not valid JSON; attach it again with 'surefoot policy attach'") from None
         return _contract_from_dict(content, source)
 
@@ -124,17 +123,17 @@ def parse_observation(value: Any, what: str, error: type[SurefootError]) -> tupl
     for item in value:
         entry = {"name": item} if isinstance(item, str) else item
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            raise error(f"{what}: {item!r} is not a term; write a name, or 'name: ..., scale: ...'")
+            raise error(f"{what}: {shown(item)} is not a term; write a name, or 'name: ..., scale: ...'")
         for key in entry:
             if key not in ("name", "scale", "history"):
-                raise error(f"{what}: unknown key {key!r} in term {entry['name']!r}{nearest(str(key), ('scale', 'history'))}")
+                raise error(f"{what}: unknown key {shown(key)} in term {shown(entry['name'])}{nearest(key, ('scale', 'history'))}")
         term = Term(entry["name"], entry.get("scale", 1.0), entry.get("history", 1))
         if term.name not in TERM_SIZES:
-            raise error(f"{what}: unknown term {term.name!r}{nearest(term.name, TERM_SIZES)}")
+            raise error(f"{what}: unknown term {shown(term.name)}{nearest(term.name, TERM_SIZES)}")
         if not is_number(term.scale):
-            raise error(f"{what}: scale of {term.name} is {term.scale!r}; it must be a finite number")
+            raise error(f"{what}: scale of {term.name} is {shown(term.scale)}; it must be a finite number")
         if not isinstance(term.history, int) or isinstance(term.history, bool) or not 1 <= term.history <= 1000:
-            raise error(f"{what}: history of {term.name} is {term.history!r}; it must be a whole number from 1 to 1000")
+            raise error(f"{what}: history of {term.name} is {shown(term.history)}; it must be a whole number from 1 to 1000")
         terms.append(Term(term.name, float(term.scale), term.history))
     return tuple(terms)
 

@@ -4,7 +4,6 @@ A line that ends in `# GUESS: why` holds a value that the model cannot know for 
 or the robot's data sheet, decides. Only `model:` is certain.
 """
 
-import json
 import math
 import os
 import re
@@ -16,10 +15,13 @@ import numpy as np
 import yaml
 
 from surefoot.errors import RobotError
+from surefoot.files import yaml_comment
 from surefoot.robot.load import FREE, ONE_AXIS
 from surefoot.robot.mirror import Symmetry, find_symmetry
-from surefoot.robot.model import compile_spec, elements, load_spec
+from surefoot.robot.model import compile_spec, load_spec
+from surefoot.robot.model_files import elements
 from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
+from surefoot.text import for_comment
 
 REACH_RAD = 1.0  # a servo reaches its torque limit at this error: 24 N·m -> kp 24, near what walking robots use
 REACH_M = 0.1
@@ -51,7 +53,9 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     where = os.path.relpath(model_path, folder or model_path.parent)
     names = {j: model.joint(j).name for j in joints}
     lines = [
-        f"# A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot check' on this file.",
+        yaml_comment(
+            f"A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot check' on this file."
+        ),
         "# A value for each joint may also be one number for all, a list in policy order, or name patterns.",
         f"name: {_word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}",
         f"model: {_word(where)}",
@@ -161,7 +165,7 @@ def _gains(model: mujoco.MjModel, joint: int, limit: float, inertia: float) -> t
         damping = float(np.ravel(model.dof_damping[model.jnt_dofadr[joint]])[0])
         if damping > 0:
             return kp, Guess(0.0, f"the model's position actuator has none; the joint's own damping of {damping:g} stays in the model")
-    critical = 2 * math.sqrt(kp.value * inertia)  # kd of damping ratio 1 for kp and inertia
+    critical = 2 * math.sqrt(kp.value * max(inertia, 0.0))  # kd of damping ratio 1 for kp and inertia
     if critical <= BRAKE_S * kp.value:
         return kp, Guess(_three_digits(critical), "damping ratio 1 for the inertia that the joint turns")
     return kp, Guess(_three_digits(BRAKE_S * kp.value), f"kp × {BRAKE_S:g} s, less than damping ratio 1 needs, for a leg that swings")
@@ -197,7 +201,7 @@ def _feet_lines(feet: Sequence[tuple[str, str]]) -> list[str]:
 
 def _symmetry_lines(symmetry: Symmetry | str) -> list[str]:
     if isinstance(symmetry, str):
-        return [f"# symmetry:   left out, because {symmetry}"]
+        return [yaml_comment(f"symmetry:   left out, because {symmetry}")]
     swap = ", ".join(f"{_word(left)}: {_word(right)}" for left, right in symmetry.swap.items())
     return [
         "symmetry:",
@@ -210,13 +214,13 @@ def _per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> li
     """One joint a line, or one line where all are the same for the same reason."""
     first = next(iter(guesses.values()))
     if all(guess == first for guess in guesses.values()):
-        return [f"{key}: {first.value!r}{MARK}{first.why}"]
+        return [f"{key}: {first.value!r}{MARK}{for_comment(first.why)}"]
     return [f"{key}:", *_aligned([(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()])]
 
 
 def _aligned(rows: list[tuple[str, str]]) -> list[str]:
     width = max(len(text) for text, _ in rows)
-    return [f"{text:<{width}}{MARK}{why}" for text, why in rows]
+    return [f"{text:<{width}}{MARK}{for_comment(why)}" for text, why in rows]
 
 
 def _three_digits(value: float) -> float:
@@ -226,4 +230,4 @@ def _three_digits(value: float) -> float:
 def _word(text: str) -> str:
     """A string as YAML reads it back: plain where it can be, quoted where YAML would see something else."""
     plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) is not None and yaml.safe_load(text) == text
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else yaml.safe_dump(text, default_style='"', width=math.inf).strip()

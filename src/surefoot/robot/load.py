@@ -1,5 +1,6 @@
 """Reading `robot.yaml`: every value checked, every mistake answered with one sentence."""
 
+import shlex
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from surefoot.errors import RobotError, nearest
+from surefoot.errors import RobotError, nearest, shown
 from surefoot.files import canonical_json, is_number, read_yaml, sha256
 from surefoot.robot.contract import Contract, parse_observation
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
@@ -34,6 +35,8 @@ OPTIONAL = ("imu", "physics_hz", "base_height_m", "action_clip", "command_range"
 COMMANDS = {"vx_m_s": (-1.0, 1.0), "vy_m_s": (-0.5, 0.5), "wz_rad_s": (-1.0, 1.0)}
 DEFAULT_PHYSICS_HZ = 500.0
 MOST_SUBSTEPS = 10_000
+SLOWEST_PHYSICS_HZ = 50.0  # a foot that falls for 20 ms between two steps is through the floor
+FASTEST_CONTROL_HZ = 10_000.0
 DEFAULT_ACTION_CLIP = 100.0
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
@@ -80,6 +83,10 @@ class Robot:
     def substeps(self, physics_hz: float | None = None) -> int:
         """Physics steps in one control period."""
         hz = self.physics_hz if physics_hz is None else physics_hz
+        if hz < SLOWEST_PHYSICS_HZ:
+            raise RobotError(
+                f"physics_hz {hz:g} is too slow for feet that touch the ground; use at least {SLOWEST_PHYSICS_HZ:g}, better {DEFAULT_PHYSICS_HZ:g}"
+            )
         if hz > MOST_SUBSTEPS * self.contract.control_hz:
             raise RobotError(
                 f"physics_hz {hz:g} is more than {MOST_SUBSTEPS} times control_hz {self.contract.control_hz:g}; use a lower one"
@@ -103,14 +110,14 @@ def find_robot(name_or_path: str | Path) -> Path:
         return path / "robot.yaml"
     if path.is_file():
         if path.suffix.lower() in (".xml", ".urdf", ".mjcf"):
-            raise RobotError(f"{path} is a model, not a robot.yaml; 'surefoot robot new {path}' writes one beside it")
+            raise RobotError(f"{path} is a model, not a robot.yaml; 'surefoot robot new {shlex.quote(str(path))}' writes one beside it")
         return path
     shipped = {folder.name: folder for folder in shipped_robots()}
     if str(name_or_path) in shipped:
         return shipped[str(name_or_path)] / "robot.yaml"
     if path.is_dir():
         raise RobotError(f"the folder {path} has no robot.yaml; 'surefoot robot new MODEL' writes one")
-    raise RobotError(f"no robot {str(name_or_path)!r}: give a shipped name ({', '.join(shipped)}), or the path of a robot.yaml")
+    raise RobotError(f"no robot {shown(str(name_or_path))}: give a shipped name ({', '.join(shipped)}), or the path of a robot.yaml")
 
 
 def shipped_robots() -> list[Path]:
@@ -126,13 +133,13 @@ def load_robot(name_or_path: str | Path) -> Robot:
     known = REQUIRED + OPTIONAL
     for key in content:
         if key not in known:
-            raise RobotError(f"{path}: unknown key {key!r}{nearest(str(key), known)}")
+            raise RobotError(f"{path}: unknown key {shown(key)}{nearest(key, known)}")
     for key in REQUIRED:
         if key not in content:
-            raise RobotError(f"{path}: the key {key!r} is missing")
+            raise RobotError(f"{path}: the key {shown(key)} is missing")
     for key in ("name", "model", "base"):
         if not isinstance(content[key], str) or not content[key]:
-            raise RobotError(f"{path}: {key} is {content[key]!r}; it must be a name")
+            raise RobotError(f"{path}: {key} is {shown(content[key])}; it must be a name")
     model_path = path.parent / content["model"]
     model = compile_spec(bare_spec(model_path), model_path)
     joints = _joints(content["joints"], model, path)
@@ -202,9 +209,9 @@ def _joints(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
     hinges = [model.joint(j).name for j in range(model.njnt) if model.jnt_type[j] in ONE_AXIS]
     for name in value:
         if value.count(name) > 1:
-            raise RobotError(f"{path}: joints names {name!r} twice; each joint has one place in the policy's order")
+            raise RobotError(f"{path}: joints names {shown(name)} twice; each joint has one place in the policy's order")
         if name not in hinges:
-            raise RobotError(f"{path}: the model has no hinge or slide joint {name!r}{nearest(name, hinges)}")
+            raise RobotError(f"{path}: the model has no hinge or slide joint {shown(name)}{nearest(name, hinges)}")
     return tuple(value)
 
 
@@ -232,7 +239,7 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
         position_limit_rad=limits, action_scale_rad=values("action_scale_rad", 0),
         action_clip=_positive(content.get("action_clip", DEFAULT_ACTION_CLIP), "action_clip", path),
         observation=parse_observation(content["observation"], f"{path}: observation", RobotError),
-        control_hz=_positive(content["control_hz"], "control_hz", path),
+        control_hz=_positive(content["control_hz"], "control_hz", path, FASTEST_CONTROL_HZ),
         command_range=_command_range(content.get("command_range", {}), path),
     )  # fmt: skip
 
@@ -256,9 +263,9 @@ def _command_range(value: Any, path: Path) -> tuple[tuple[float, float], tuple[f
     resolved = dict(COMMANDS)
     for key, limits in value.items():
         if key not in COMMANDS:
-            raise RobotError(f"{path}: unknown key {key!r} in command_range{nearest(str(key), COMMANDS)}")
+            raise RobotError(f"{path}: unknown key {shown(key)} in command_range{nearest(key, COMMANDS)}")
         if not isinstance(limits, list) or len(limits) != 2 or not all(is_number(v) for v in limits) or limits[0] > limits[1]:
-            raise RobotError(f"{path}: {key} of command_range is {limits!r}; it must be [lowest, highest]")
+            raise RobotError(f"{path}: {key} of command_range is {shown(limits)}; it must be [lowest, highest]")
         resolved[key] = (float(limits[0]), float(limits[1]))
     return resolved["vx_m_s"], resolved["vy_m_s"], resolved["wz_rad_s"]
 
@@ -267,8 +274,8 @@ def _base(name: str, model: mujoco.MjModel, path: Path) -> str:
     free = [model.body(model.jnt_bodyid[j]).name for j in range(model.njnt) if model.jnt_type[j] == FREE]
     if name not in free:
         if not free:
-            raise RobotError(f"{path}: no body of the model has a free joint; add <freejoint/> to the base body {name!r}")
-        raise RobotError(f"{path}: the base {name!r} is not a body with a free joint; the model has {', '.join(free)}")
+            raise RobotError(f"{path}: no body of the model has a free joint; add <freejoint/> to the base body {shown(name)}")
+        raise RobotError(f"{path}: the base {shown(name)} is not a body with a free joint; the model has {', '.join(free)}")
     return name
 
 
@@ -278,11 +285,11 @@ def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
     known = [model.geom(g).name for g in range(model.ngeom) if model.geom(g).name] + [model.body(b).name for b in range(1, model.nbody)]
     for name in value:
         if value.count(name) > 1:
-            raise RobotError(f"{path}: feet names {name!r} twice; name each foot once")
+            raise RobotError(f"{path}: feet names {shown(name)} twice; name each foot once")
         if name not in known:
-            raise RobotError(f"{path}: the model has no geom or body {name!r} for a foot{nearest(name, known)}")
+            raise RobotError(f"{path}: the model has no geom or body {shown(name)} for a foot{nearest(name, known)}")
         if not foot_geoms(model, name):
-            raise RobotError(f"{path}: the foot {name!r} has no shape that collides; name a geom with contype or conaffinity")
+            raise RobotError(f"{path}: the foot {shown(name)} has no shape that collides; name a geom with contype or conaffinity")
     return tuple(value)
 
 
@@ -292,7 +299,7 @@ def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None
     sites = [model.site(s).name for s in range(model.nsite) if model.body(model.site_bodyid[s]).name == base]
     if value not in sites:
         raise RobotError(
-            f"{path}: imu {value!r} is not a site on the base {base!r}{nearest(str(value), sites) if sites else ''}; leave it out to use the base frame"
+            f"{path}: imu {shown(value)} is not a site on the base {shown(base)}{nearest(value, sites) if sites else ''}; leave it out to use the base frame"
         )
     return str(value)
 
@@ -311,13 +318,15 @@ def _mirror(value: Any, joints: tuple[str, ...], path: Path) -> Mirror:
         for name in match(f"{left}*", joints, f"{what} swap", RobotError):
             other = f"{right}{name[len(str(left)) :]}"
             if other not in joints:
-                raise RobotError(f"{what}: {name} has no partner {other!r}")
+                raise RobotError(f"{what}: {name} has no partner {shown(other)}")
             index[joints.index(name)], index[joints.index(other)] = joints.index(other), joints.index(name)
     flipped = {name for pattern in value.get("flip", []) for name in match(str(pattern), joints, f"{what} flip", RobotError)}
     return Mirror(tuple(index), tuple(-1.0 if name in flipped else 1.0 for name in joints))
 
 
-def _positive(value: Any, key: str, path: Path) -> float:
-    if not is_number(value) or value <= 0:
-        raise RobotError(f"{path}: {key} is {value!r}; it must be a number above 0")
+def _positive(value: Any, key: str, path: Path, most: float = float("inf")) -> float:
+    if not is_number(value) or not 0 < value <= most:
+        raise RobotError(
+            f"{path}: {key} is {shown(value)}; it must be a number above 0{'' if most == float('inf') else f', up to {most:g}'}"
+        )
     return float(value)

@@ -6,7 +6,7 @@ Actuators are taken out because gains, limits and delays belong to `robot.yaml`:
 import ctypes
 import math
 import re
-import xml.etree.ElementTree as ElementTree
+import warnings
 from pathlib import Path
 
 import mujoco
@@ -14,8 +14,9 @@ import numpy as np
 
 from surefoot.errors import RobotError
 from surefoot.files import sha256
+from surefoot.robot.model_files import files_of, package_path, refuse_compiled, refuse_model
+from surefoot.watchdog import watched
 
-ASSET_TAGS = {"mesh", "hfield", "texture", "skin", "include", "model"}
 INHERITED = {
     "geom": ("contype", "conaffinity", "condim", "priority", "friction", "solmix", "solref", "solimp", "margin", "gap", "adhesion",
              "group", "rgba", "material", "density", "fluid_ellipsoid", "surfacevel"),
@@ -42,13 +43,15 @@ def load_spec(path: Path) -> mujoco.MjSpec:
             f"the model {path} {'is not a file' if path.exists() else 'does not exist'}; 'model:' in robot.yaml is relative to the folder of robot.yaml"
         )
     silence_engine_log()
+    refuse_model(path)
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
+        with watched(f"reading the model {path}"):
+            spec = mujoco.MjSpec.from_file(str(path))
     except (ValueError, RuntimeError) as reason:
         raise RobotError(_explain(str(reason), path)) from None
     if path.suffix.lower() == ".urdf":
         for mesh in spec.meshes:
-            mesh.file = _without_package(mesh.file, path.parent)
+            mesh.file = package_path(mesh.file, path.parent)
         root = spec.worldbody.first_body()
         if root is not None and not any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in root.joints):
             root.add_freejoint()
@@ -76,46 +79,16 @@ def bare_spec(path: Path) -> mujoco.MjSpec:
 def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
     """Compile, with MuJoCo's complaint turned into a sentence."""
     try:
-        return spec.compile()
-    except (ValueError, RuntimeError) as reason:
+        with watched(f"compiling the model {path}"), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            model = spec.compile()
+    except (ValueError, RuntimeError, mujoco.FatalError) as reason:
         raise RobotError(_explain(str(reason), path)) from None
-
-
-def files_of(path: Path) -> list[Path]:
-    """The model file and every file that it names (includes, meshes, textures), each once.
-
-    The order is that of discovery: it does not depend on where the files lie.
-    """
-    seen: dict[Path, None] = {}
-    queue = [path.resolve()]
-    root = path.resolve().parent
-    while queue:
-        file = queue.pop()
-        if file in seen or not file.is_file():
-            continue
-        seen[file] = None
-        if file.suffix.lower() not in (".xml", ".mjcf", ".urdf"):
-            continue
-        tree = elements(file)
-        if tree is None:
-            continue
-        folders = [root, file.parent]
-        for compiler in tree.iter("compiler"):
-            folders += [root / folder for key in ("meshdir", "texturedir", "assetdir") if (folder := compiler.get(key))]
-        for element in tree.iter():
-            name = element.get("file") or element.get("filename")
-            if name and element.tag in ASSET_TAGS:
-                name = _without_package(name, root)
-                queue += [(folder / name).resolve() for folder in folders if (folder / name).is_file()][:1]
-    return list(seen)
-
-
-def elements(path: Path) -> ElementTree.Element | None:
-    """The root of an XML file; None where Python cannot read what MuJoCo's own, laxer reader could."""
-    try:
-        return ElementTree.parse(path).getroot()
-    except (ElementTree.ParseError, LookupError, ValueError):  # LookupError: an encoding that nobody knows
-        return None
+    for warning in warned:  # MuJoCo's own, about what it would simulate all the same
+        if "singular" in str(warning.message):
+            raise RobotError(f"{path} has bodies whose inertia makes no sense: {' '.join(str(warning.message).split())}")
+    refuse_compiled(model, path)
+    return model
 
 
 def content_hash(path: Path) -> str:
@@ -157,21 +130,6 @@ def _forget_defaults(spec: mujoco.MjSpec) -> None:
     for kind, fields in INHERITED.items():
         for field in fields:
             setattr(getattr(spec.default, kind), field, getattr(getattr(plain.default, kind), field))
-
-
-def _without_package(name: str, folder: Path) -> str:
-    """Turn the 'package://name/path' of a URDF into a path beside the file or in a folder above it."""
-    found = re.match(r"package:/+([^/]+)/(.*)", name)
-    if not found:
-        return name
-    package, rest = found.groups()
-    for place in (folder, *folder.parents):
-        for candidate in (place / package / rest, place / rest):
-            if candidate.is_file():
-                return str(candidate)
-        if place.name == package and (place / rest).is_file():
-            return str(place / rest)
-    return str(folder / rest)
 
 
 def _explain(reason: str, path: Path) -> str:

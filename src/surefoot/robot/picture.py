@@ -11,10 +11,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from PIL import Image
 
 from surefoot.errors import RobotError
-from surefoot.files import write_whole
+from surefoot.files import mark, write_whole
 from surefoot.robot.load import Robot, upright
 from surefoot.robot.model import compile_spec
 
@@ -37,7 +36,12 @@ def render(robot: Robot, path: Path, width: int = 960, height: int = 720) -> Non
     data = standing(robot, model)
     with Frames(model, width, height) as frames:
         pixels = frames.draw(data, framed(model, data, width / height))
-    write_whole(path, lambda temporary: Image.fromarray(pixels).save(temporary, format="PNG"))
+    from PIL import Image  # here, since most that reads a robot draws none
+    from PIL.PngImagePlugin import PngInfo
+
+    about = PngInfo()
+    about.add_text("Software", mark())
+    write_whole(path, lambda temporary: Image.fromarray(pixels).save(temporary, format="PNG", pnginfo=about))
 
 
 def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:

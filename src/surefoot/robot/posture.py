@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from surefoot.errors import PolicyError, SurefootError, shown
-from surefoot.files import is_number
+from surefoot.files import is_number, parse_json
 
 POSTURE_KEY = "surefoot.posture"  # of a policy file's metadata
 LONGEST_NAME = 40
@@ -87,8 +87,8 @@ def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, 
         return LEVEL
     what = f"the posture inside {source} ({POSTURE_KEY})"
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
+        content = parse_json(text)
+    except ValueError:
         content = None
     names = {one.name for one in dataclasses.fields(Posture)}
     if not isinstance(content, dict) or set(content) != names:

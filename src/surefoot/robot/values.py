@@ -47,7 +47,7 @@ def _from_patterns(
     exact: set[str] = set()
     for pattern, item in mapping.items():
         if not is_number(item):
-            raise error(f"{what} of {pattern!r} is {shown(item)}; it must be a finite number")
+            raise error(f"{what} of {shown(pattern)} is {shown(item)}; it must be a finite number")
         matched = match(str(pattern), names, what, error)
         for name in matched:
             if pattern == name:
@@ -64,5 +64,5 @@ def match(pattern: str, names: Sequence[str], what: str, error: type[SurefootErr
     """The names that a pattern selects; none at all is a mistake that would otherwise pass in silence."""
     matched = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]  # a name may hold [ or *
     if not matched:
-        raise error(f"{what}: {pattern!r} matches none of {', '.join(names)}")
+        raise error(f"{what}: {shown(pattern)} matches none of {', '.join(names)}")
     return matched

@@ -14,13 +14,13 @@ import numpy as np
 from surefoot.robot.load import Robot
 from surefoot.sim.delay import split
 from surefoot.sim.fields import Fields
-from surefoot.sim.parameters import Values
+from surefoot.sim.parameters import TORQUE_SPEED
 from surefoot.sim.scene import Scene
+from surefoot.sim.values import Values
 
 MOTOR = frozenset(
     {"kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "motor_strength", "start_temperature_c", "derate_start_c", "derate_per_c"}
 )
-TORQUE_SPEED = frozenset({"stall_torque_nm", "no_load_speed_rad_s", "battery_level", "battery_sag_per_kw"})
 HEAT = ("start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s")
 HEAT_LOSS_CAP = 0.9  # derating never takes more than this share of the torque
 

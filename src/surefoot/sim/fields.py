@@ -1,17 +1,37 @@
-"""Writing parameter values into the per-world model fields of a batch.
+"""Where parameters live in the MuJoCo model: reading the robot's own values, and writing those of each world.
 
 A field becomes per-world only when a parameter that needs it is first set: what is never set costs nothing.
 """
 
+from collections.abc import Callable
+
+import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
 from surefoot.robot.load import Robot
-from surefoot.sim.parameters import spring_of
 from surefoot.sim.scene import DC_CONSTANT, DC_KD, DC_KP, DC_RESISTANCE, DC_VOLTAGE, Scene
 
 # Parameters whose model fields MuJoCo derives other constants from (MjModel._setconst_inputs).
 NEEDS_SET_CONST = frozenset({"armature_kgm2", "spring_rest_rad", "base_com_offset_m", "base_mass_kg", "link_mass_kg"})
+
+
+def joint_ids(model: mujoco.MjModel, robot: Robot) -> list[int]:
+    """Of the policy joints."""
+    return [model.joint(name).id for name in robot.contract.joints]
+
+
+# The robot's own value of what only its model knows.
+IN_MODEL: dict[str, Callable[[Robot, Scene], np.ndarray]] = {
+    "armature_kgm2": lambda robot, scene: scene.model.dof_armature[scene.joint_dof],
+    "dry_friction_nm": lambda robot, scene: scene.model.dof_frictionloss[scene.joint_dof],
+    "viscous_friction_nms": lambda robot, scene: scene.model.dof_damping[scene.joint_dof],
+    "spring_stiffness_nm_per_rad": lambda robot, scene: scene.model.jnt_stiffness[joint_ids(scene.model, robot)],
+    "spring_rest_rad": lambda robot, scene: scene.model.qpos_spring[scene.joint_qpos],
+    "base_mass_kg": lambda robot, scene: scene.model.body_mass[scene.base_body],
+    "link_mass_kg": lambda robot, scene: scene.model.body_mass[1:],
+    "floor_friction": lambda robot, scene: scene.model.geom_friction[scene.floor_geom, 0],
+}
 
 
 class Fields:
@@ -33,7 +53,7 @@ class Fields:
         elif name == "viscous_friction_nms":
             batch.expand("dof_damping")[:, scene.joint_dof] = values
         elif name == "spring_stiffness_nm_per_rad":
-            batch.expand("jnt_stiffness")[:, spring_of(model, self._robot)[1]] = values
+            batch.expand("jnt_stiffness")[:, joint_ids(model, self._robot)] = values
         elif name == "spring_rest_rad":
             batch.expand("qpos_spring")[:, scene.joint_qpos] = values
         elif name == "floor_friction":

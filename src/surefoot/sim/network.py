@@ -18,7 +18,7 @@ from surefoot.sim.worlds import Worlds
 
 HIDDEN = (8, 4)
 UNITS: dict[Adds, str] = {"torque": "N·m", "action": "rad"}
-MOST_UNITS, MOST_LAYERS, MOST_WEIGHT = 256, 8, 1e6  # of a network that is read: more is no small network
+MOST_UNITS, MOST_LAYERS, MOST_WEIGHT, MOST_LIMIT = 256, 8, 1e6, 1e4  # of a network that is read: more is no small network
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,8 @@ def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> Group:
     for name in entry["joints"]:
         if name not in robot.contract.joints:
             raise error(f"the network names the joint {shown(name)}, which {robot.name} does not have")
-    if not is_number(entry.get("limit")) or entry["limit"] < 0:
-        raise error(f"the network's limit is {shown(entry.get('limit'))}; it must be a number from 0 on")
+    if not is_number(entry.get("limit")) or not 0 <= entry["limit"] <= MOST_LIMIT:
+        raise error(f"the network's limit is {shown(entry.get('limit'))}; it must be a number from 0 to {MOST_LIMIT:g}")
     layers, width = [], len(INPUTS)
     if not 1 <= len(entry["layers"]) <= MOST_LAYERS:
         raise error(f"the network has {len(entry['layers'])} layers; it must have 1 to {MOST_LAYERS}")

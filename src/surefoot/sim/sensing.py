@@ -7,8 +7,8 @@ import numpy as np
 from surefoot.robot.load import Robot
 from surefoot.robot.sensors import Sensors
 from surefoot.sim.delay import split
-from surefoot.sim.parameters import Values
 from surefoot.sim.scene import Scene
+from surefoot.sim.values import Values
 
 NOISE = (
     "encoder_noise_rad",

@@ -3,7 +3,7 @@
 They stand in for hardware. What they are made of stays in `Twin`; they speak through logs only.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,70 +14,51 @@ from surefoot.errors import SurefootError, TwinError, nearest, shown
 from surefoot.files import canonical_json, is_number, read_yaml, sha256
 from surefoot.robot.load import Robot, load_robot, shipped_robots
 from surefoot.robot.values import match, per_name
-from surefoot.sim.actuation import TORQUE_SPEED
-from surefoot.sim.floor import Flat
-from surefoot.sim.network import Network, read_network
-from surefoot.sim.parameters import PARAMETERS, names_of, nominal, resolve
-from surefoot.sim.residual import TorqueCurve, summed
-from surefoot.sim.scene import Scene, build_scene
+from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.physics import Physics, checked_physics
+from surefoot.sim.residual import TorqueCurve
+from surefoot.sim.values import names_of, nominal, resolve
 from surefoot.sim.worlds import Worlds
 
 # Short keys of the nested blocks, and the parameters that they stand for.
-MOTOR_KEYS = {
-    "strength": "motor_strength",
-    **{
-        name: name
-        for name in (
-            "torque_limit_nm", "stall_torque_nm", "no_load_speed_rad_s", "backlash_rad", "start_temperature_c", "ambient_temperature_c",
-            "thermal_rise_c_per_nm2", "thermal_time_s", "derate_start_c", "derate_per_c",
-        )
-    },
-}  # fmt: skip
-BATTERY_KEYS = {"level": "battery_level", "sag_per_kw": "battery_sag_per_kw"}
+MOTOR_KEYS, BATTERY_KEYS = (
+    {name.removeprefix(f"{block}_"): name for name, entry in PARAMETERS.items() if entry.block == block} for block in ("motor", "battery")
+)
 SPRING_KEYS = ("joints", "stiffness_nm_per_rad", "rest_rad")
 RECORDING_KEYS = ("time_jitter_s", "time_shift_s")
 CURVE_KEYS = ("joints", "position_rad", "torque_nm")
-OTHER_KEYS = ("robot", "notes", "motor", "battery", "springs", "torque_curves", "network", "physics_hz", *RECORDING_KEYS)
+OTHER_KEYS = (
+    "robot", "notes", "motor", "battery", "springs", "torque_curves", "network", "physics_hz", *RECORDING_KEYS
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A robot and what is hidden in it."""
+    """A virtual robot: physics that nobody is told, and how its recordings are stamped."""
 
     name: str
-    robot: Robot
-    parameters: dict[str, Any] = field(repr=False)  # by the names of PARAMETERS: one number, or one for each joint, body or axis
+    physics: Physics = field(repr=False)
     time_jitter_s: float = 0.0  # standard deviation of the time stamps in the log
     time_shift_s: tuple[float, float] = (0.0, 0.0)  # each recording starts late by a time drawn from this range
-    physics_hz: float | None = None
-    curves: tuple[TorqueCurve, ...] = field(default=(), repr=False)  # torque over position that no parameter can say
-    network: Network | None = field(default=None, repr=False)  # of a fit
+
+    @property
+    def robot(self) -> Robot:
+        """Which robot it is."""
+        return self.physics.robot
 
     def worlds(self, n: int, *, seed: int = 0, threads: int = 0) -> Worlds:
         """n copies of this robot; the seed governs their noise."""
-        made = Worlds(
-            self.robot, n, seed=seed, threads=threads, physics_hz=self.physics_hz, torque_speed=bool(TORQUE_SPEED & set(self.parameters))
-        )
-        for name, value in self.parameters.items():
-            made.set(name, value)
-        if self.network is not None:
-            self.network.attach(made)
-        if self.curves:
-            made.residual = summed([*self.curves, *([] if made.residual is None else [made.residual])])
-        made.reset()
-        return made
+        return self.physics.worlds(n, seed=seed, threads=threads)
+
+    def with_robot(self, robot: Robot) -> "Twin":
+        """The same hidden physics for the robot as a policy uses it."""
+        return replace(self, physics=self.physics.with_robot(robot))
 
     @property
     def hash(self) -> str:
         """Identity of the hidden physics, so that a log can be traced without telling what was hidden."""
-        hidden = {name: repr(value) for name, value in self.parameters.items()}  # as text: JSON has no infinity
-        content = {
-            "robot": self.robot.hash, "parameters": hidden, "jitter": self.time_jitter_s, "shift": self.time_shift_s,
-            "physics_hz": self.physics_hz or self.robot.physics_hz,
-        }  # fmt: skip
-        if self.curves or self.network is not None:
-            content["added"] = repr(self.curves), None if self.network is None else self.network.to_dict()
-        return sha256(canonical_json(content).encode())
+        recording = {"jitter": self.time_jitter_s, "shift": self.time_shift_s}
+        return sha256(canonical_json(self.physics.identity() | recording).encode())
 
 
 def shipped_twins() -> dict[str, Path]:
@@ -102,7 +83,7 @@ def _find(name: str) -> Path:
         if path.is_file():
             return path
         if path.is_dir():
-            raise TwinError(f"{name!r} is a folder; give the YAML file of a virtual robot, or a shipped name ({', '.join(shipped)})")
+            raise TwinError(f"{shown(name)} is a folder; give the YAML file of a virtual robot, or a shipped name ({', '.join(shipped)})")
     except OSError:  # a name that no file can have
         pass
     if name not in shipped:
@@ -115,18 +96,14 @@ def _twin(content: dict[str, Any], path: Path) -> Twin:
     allowed = (*OTHER_KEYS, *PARAMETERS)
     for key in content:
         if key not in allowed:
-            raise TwinError(f"unknown key {key!r}{nearest(str(key), allowed)}")
+            raise TwinError(f"unknown key {shown(key)}{nearest(key, allowed)}")
     place = content.get("robot")
     if not isinstance(place, str) or not place:
         given = f"'robot' is {shown(place)}" if "robot" in content else "the key 'robot' is missing"
         raise TwinError(f"{given}; name a shipped robot, or give the path of a robot.yaml")
     robot = load_robot(_beside(place, path))
-    physics_hz = content.get("physics_hz")
-    if physics_hz is not None and not (is_number(physics_hz) and physics_hz > 0):
-        raise TwinError(f"physics_hz is {shown(physics_hz)}; it must be a number above 0")
-    scene = build_scene(robot, Flat(), physics_hz, torque_speed=False)
     written = _parameters(content, robot)
-    parameters = {name: _value(name, value, robot, scene) for name, value in written.items()}
+    parameters = {name: _value(name, value, robot) for name, value in written.items()}
     _check_torque_speed(parameters, robot)
     jitter = content.get("time_jitter_s", 0.0)
     if not is_number(jitter) or not 0 <= jitter <= 1:
@@ -135,11 +112,9 @@ def _twin(content: dict[str, Any], path: Path) -> Twin:
     pair = shift if isinstance(shift, list) else [shift, shift]
     if len(pair) != 2 or not all(is_number(v) for v in pair) or not 0 <= pair[0] <= pair[1] <= 1:
         raise TwinError(f"time_shift_s is {shown(shift)}; it must be a number from 0 to 1 s, or [lowest, highest]")
-    return Twin(
-        name=path.stem, robot=robot, parameters=parameters, physics_hz=None if physics_hz is None else float(physics_hz),
-        time_jitter_s=float(jitter), time_shift_s=(float(pair[0]), float(pair[1])), curves=_curves(content.get("torque_curves", []), robot),
-        network=None if content.get("network") is None else read_network(content["network"], robot, TwinError),
-    )  # fmt: skip
+    curves = _curves(content.get("torque_curves", []), robot)
+    physics = checked_physics(robot, parameters, content.get("network"), content.get("physics_hz"), curves, error=TwinError)
+    return Twin(path.stem, physics, float(jitter), (float(pair[0]), float(pair[1])))
 
 
 def _beside(place: str, path: Path) -> str:
@@ -169,15 +144,15 @@ def _parameters(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
     return parameters
 
 
-def _value(name: str, value: Any, robot: Robot, scene: Scene) -> float | tuple[float, ...]:
+def _value(name: str, value: Any, robot: Robot) -> float | tuple[float, ...]:
     """A parameter as one number, or one for each joint, body or axis."""
-    names, unit = names_of(name, robot, scene.model), PARAMETERS[name].unit
+    names, unit = names_of(name, robot), PARAMETERS[name].unit
     if names:
         kind = {"joint": "joints", "body": "bodies", "axis": "axes"}[PARAMETERS[name].per]
-        value = per_name(value, names, name, TwinError, default=nominal(name, robot, scene).tolist(), kind=kind)
+        value = per_name(value, names, name, TwinError, default=nominal(name, robot).tolist(), kind=kind)
     elif not is_number(value):
         raise TwinError(f"{name} is {shown(value)}; it must be one finite number{'' if unit == '1' else f', in {unit}'}")
-    resolve(name, value, robot, scene, 1, TwinError)
+    resolve(name, value, robot, error=TwinError)
     return value if isinstance(value, tuple) else float(value)
 
 
@@ -199,7 +174,7 @@ def _block(value: Any, keys: dict[str, str], what: str) -> dict[str, Any]:
         raise TwinError(f"{what} is {shown(value)}; it must hold 'key: value' pairs ({', '.join(keys)})")
     for key in value:
         if key not in keys:
-            raise TwinError(f"unknown key {key!r} in {what}{nearest(str(key), keys)}")
+            raise TwinError(f"unknown key {shown(key)} in {what}{nearest(key, keys)}")
     return {keys[key]: item for key, item in value.items()}
 
 
@@ -213,10 +188,10 @@ def _springs(value: Any, robot: Robot) -> dict[str, Any]:
             raise TwinError(f"springs holds {shown(spring)}; each spring must hold {', '.join(SPRING_KEYS)}")
         for key in spring:
             if key not in SPRING_KEYS:
-                raise TwinError(f"unknown key {key!r} in springs{nearest(str(key), SPRING_KEYS)}")
+                raise TwinError(f"unknown key {shown(key)} in springs{nearest(key, SPRING_KEYS)}")
         for key in SPRING_KEYS:
             if key not in spring:
-                raise TwinError(f"a spring lacks {key!r}; each must hold {', '.join(SPRING_KEYS)}")
+                raise TwinError(f"a spring lacks {shown(key)}; each must hold {', '.join(SPRING_KEYS)}")
         patterns = spring["joints"] if isinstance(spring["joints"], list) else [spring["joints"]]
         selected = {joint for pattern in patterns for joint in match(str(pattern), robot.contract.joints, "springs", TwinError)}
         for joint in sorted(selected):

@@ -32,15 +32,16 @@ from surefoot.robot.legs import usual_pose
 from surefoot.robot.load import Robot
 from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
-from surefoot.sim.actuation import TORQUE_SPEED, Motors
+from surefoot.sim.actuation import Motors
 from surefoot.sim.arrays import assign, given, merge
 from surefoot.sim.fields import Fields
 from surefoot.sim.floor import Flat, Floor
-from surefoot.sim.parameters import Values, names_of, nominal, parameter
+from surefoot.sim.parameters import TORQUE_SPEED, parameter
 from surefoot.sim.residual import ACTION_TERMS, TERMS, TORQUE_TERMS, ActionDelta, Residual, terms
 from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Senses
 from surefoot.sim.truth import Truth
+from surefoot.sim.values import Values, names_of, nominal
 
 AddedAction = Callable[[Sensors, np.ndarray], np.ndarray]
 
@@ -180,7 +181,7 @@ class Worlds(Truth):
 
     def names(self, name: str) -> tuple[str, ...]:
         """What the entries of a parameter are called: joints, bodies or axes."""
-        return names_of(name, self.robot, self.model)
+        return names_of(name, self.robot, self.scene)
 
     # Running
 

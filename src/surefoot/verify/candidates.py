@@ -11,9 +11,7 @@ from surefoot.adapt import Adaptation, Fitted, read_priors
 from surefoot.adapt.plausible import plausible
 from surefoot.errors import FitError, shown
 from surefoot.robot import Robot
-from surefoot.sim.floor import Flat
-from surefoot.sim.parameters import names_of, resolve
-from surefoot.sim.scene import build_scene
+from surefoot.sim.values import names_of, resolve
 
 CORNER_KNOBS = 3  # at their ends together; all knobs at their ends at once is no robot that the log leaves possible
 NAMED_KNOBS = 3  # that a worst case is characterized by
@@ -59,14 +57,13 @@ def draw(spans: Sequence[Span], count: int, seed: int) -> np.ndarray:
 def settings_at(adaptation: Adaptation, robot: Robot, spans: Sequence[Span], places: np.ndarray) -> dict[str, Any]:
     """The adaptation's settings with the knobs at these places."""
     settings = copy.deepcopy(adaptation.settings)
-    scene = build_scene(robot, Flat(), None, torque_speed=False)
     for span, place in zip(spans, places, strict=True):
         knob, value = span.knob, span.at(float(place))
-        names = names_of(knob.parameter, robot, scene.model)
+        names = names_of(knob.parameter, robot)
         if not names:
             settings[knob.parameter] = value
             continue
-        values = resolve(knob.parameter, settings[knob.parameter], robot, scene, 1, FitError)[0].copy()
+        values = resolve(knob.parameter, settings[knob.parameter], robot, error=FitError)[0].copy()
         for where in knob.where or names:
             if where not in names:
                 raise FitError(f"the knob {shown(knob.name)} is of {shown(where)}, which {robot.name} does not have; fit again")

@@ -9,6 +9,7 @@ fallen. Another group of episodes is told to stand all the time.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from surefoot.robot import Robot
 from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame, turned_back, yaw_of
 from surefoot.sim.worlds import Worlds
+from surefoot.verify.nonfinite import NonFinite, NonFiniteWatch, nonfinite
 
 EPISODE_S = 10.0
 HOLD_S = 5.0  # how long each random command is held
@@ -84,6 +86,7 @@ class Evaluation:
     pushed: Walk
     directions: dict[str, Straight]
     stand: Stand | None = None  # of a policy that means a posture which has to be risen to
+    nonfinite: NonFinite | None = None  # of a policy that gave actions which are no numbers
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -92,18 +95,20 @@ class Evaluation:
 
     def failures(self) -> list[str]:
         """What keeps the policy from passing the gate, in words; empty when it passes."""
-        found = []
+        found = [] if self.nonfinite is None else [self.nonfinite.says]
         if self.stand is not None:
             enough = self.stand.stood * 100 >= RISING_GATE["stood"] * self.stand.episodes
-            return [] if enough else [f"{self.stand.stood} of {self.stand.episodes} stood for {EPISODE_S:g} s"]
+            return found if enough else [*found, f"{self.stand.stood} of {self.stand.episodes} stood for {EPISODE_S:g} s"]
         per_hundred = 100 / self.walk.episodes
         if self.walk.falls * per_hundred > GATE["falls"]:
             found.append(f"{self.walk.falls} of {self.walk.episodes} fell")
         if self.pushed.falls * 100 / self.pushed.episodes > GATE["falls_pushed"]:
             found.append(f"{self.pushed.falls} of {self.pushed.episodes} fell when pushed")
-        if not self.walk.velocity_error_m_s <= GATE["velocity_error_m_s"]:
+        if math.isnan(self.walk.velocity_error_m_s):
+            found.append("no episode lasted long enough to measure how it follows its commands")
+        if self.walk.velocity_error_m_s > GATE["velocity_error_m_s"]:
             found.append(f"velocity error {self.walk.velocity_error_m_s:.3f} m/s is above {GATE['velocity_error_m_s']}")
-        if not self.walk.turn_error_rad_s <= GATE["turn_error_rad_s"]:
+        if self.walk.turn_error_rad_s > GATE["turn_error_rad_s"]:
             found.append(f"yaw-rate error {self.walk.turn_error_rad_s:.3f} rad/s is above {GATE['turn_error_rad_s']}")
         return found
 
@@ -156,8 +161,11 @@ def evaluate(
     push_ticks = round(PUSH_EVERY_S * contract.control_hz)
     falls, risen_s = Falls(posture, n, contract.control_dt_s), np.full(n, np.nan)
     began, heading = np.zeros((n, 3)), np.zeros(n)
+    watch = NonFiniteWatch(n)
     for k in range(-rise, ticks):
-        action = agent.act(worlds.sensors, command[:, k] if k >= 0 else np.zeros((n, 3)))
+        told = command[:, k] if k >= 0 else np.zeros((n, 3))
+        action = agent.act(worlds.sensors, told)
+        watch.look(action, told, k + rise)
         worlds.step(action)
         if k >= 0 and (k + 1) % push_ticks == 0:
             angle = rng.uniform(0, 2 * np.pi, episodes)
@@ -196,6 +204,7 @@ def evaluate(
         pushed=trace.walk(pushed, settled, weight_n, contract.control_dt_s, unstable),
         directions=straight,
         stand=_stand(risen_s[walking:], down[walking:], posture.rise_s) if rise else None,
+        nonfinite=nonfinite([(watch, np.arange(n))], contract.control_dt_s),
     )
 
 

@@ -1,12 +1,12 @@
 """How near a fit came to the robot, as `surefoot fit` left it beside its adaptation: what is better in that simulator is worth as much."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot.adapt import Adaptation
-from surefoot.files import is_number
+from surefoot.errors import SurefootError
+from surefoot.files import is_number, read_json
 
 FIT = "fit.json"
 EXCLUDED = 0.5  # of the gap before: a fit that leaves less has shown that the robot is elsewhere
@@ -66,11 +66,11 @@ def read_fit_gap(place: Path, adaptation: Adaptation) -> FitGap | None:
     """Of the fit that wrote this adaptation, from its folder or from beside its file; None where that is not known."""
     path = (place if place.is_dir() else place.parent) / FIT
     try:
-        figures = json.loads(path.read_text(encoding="utf-8"))
+        figures = read_json(path, SurefootError)
         if [(one["name"], one["value"]) for one in figures["knobs"]] != [(knob.name, knob.value) for knob in adaptation.knobs]:
             return None  # the files of another fit
         found = FitGap.of(figures)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+    except (SurefootError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
     numbers = (found.before, found.after, 0.0 if found.floor is None else found.floor)
     return found if all(map(is_number, numbers)) else None

@@ -5,19 +5,17 @@ compared episode by episode. Simulators that differ in settings alone are one ba
 that a fit adds beside the settings, needs another. Straight walks are a batch of their own, since they are over sooner.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
-from surefoot.robot import Robot, Sensors
-from surefoot.sim.actuation import TORQUE_SPEED
+from surefoot.robot import Robot
 from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame, turned_back, yaw_of
-from surefoot.sim.residual import Residual
+from surefoot.sim.physics import Physics
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import (
     DRIFT_S,
@@ -30,23 +28,19 @@ from surefoot.verify.evaluate import (
     START_SPREAD_RAD,
     directions_of,
 )
-
-AddedAction = Callable[[Sensors, np.ndarray], np.ndarray]
+from surefoot.verify.nonfinite import NonFinite, NonFiniteWatch, nonfinite
 
 PATH_HZ = 5.0  # points of a path that is kept for drawing
 
 
 @dataclass(frozen=True)
-class Simulator:
-    """A simulator to walk in: what differs from the robot's own values, and how many episodes."""
+class Place:
+    """A simulator to walk in, and how many episodes."""
 
     name: str
-    settings: Mapping[str, Any]  # as `Worlds.set` takes it
+    physics: Physics
     episodes: int  # with random commands, and as many again with pushes
     straight_episodes: int  # in each direction
-    physics_hz: float | None = None
-    residual: Residual | None = None  # torque that no setting can say, as `Worlds.residual`
-    action_delta: AddedAction | None = None  # likewise, as `Worlds.action_delta`
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +61,7 @@ class Trial:
     way_m: np.ndarray  # (directions, straight_episodes) along the command; NaN where it fell
     lateral_m: np.ndarray  # across it, to the left positive
     path_m: np.ndarray  # (directions, straight_episodes, points, 2) along and across; NaN from a fall on
+    nonfinite: NonFinite | None = None  # of a policy that gave actions which are no numbers
 
     @property
     def drift_m(self) -> np.ndarray:
@@ -91,7 +86,7 @@ def drift_s_of(seconds: float) -> float:
 
 def run_trials(
     robot: Robot,
-    simulators: Sequence[Simulator],
+    places: Sequence[Place],
     make_agent: Callable[[int], Agent],
     *,
     seconds: float = EPISODE_S,
@@ -99,18 +94,20 @@ def run_trials(
     threads: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Trial]:
-    """Walk in all simulators, as many as possible in one batch; trials in the order of the simulators."""
-    for simulator in simulators:
-        if min(simulator.episodes, simulator.straight_episodes) < 1:
-            raise SurefootError(f"{min(simulator.episodes, simulator.straight_episodes)} episodes measure nothing; run at least 1")
+    """Walk in all places, as many as possible in one batch; trials in the order of the places."""
+    for place in places:
+        if min(place.episodes, place.straight_episodes) < 1:
+            raise SurefootError(f"{min(place.episodes, place.straight_episodes)} episodes measure nothing; run at least 1")
     if not SETTLE_S + 0.2 <= seconds <= 600:
         raise SurefootError(f"episodes of {seconds:g} s cannot be measured; give a length from {SETTLE_S + 0.2:g} to 600 s")
-    batches: dict[tuple[float, int, int], list[int]] = {}
-    for i, one in enumerate(simulators):
-        batches.setdefault((one.physics_hz or robot.physics_hz, id(one.residual), id(one.action_delta)), []).append(i)
+    batches: dict[tuple[float, int, int], list[int]] = {}  # what a batch shares: the rate, and what is added to the model
+    for i, place in enumerate(places):
+        physics = place.physics
+        shared = (physics.physics_hz or robot.physics_hz, id(physics.network), id(physics.curves) if physics.curves else 0)
+        batches.setdefault(shared, []).append(i)
     found: dict[int, Trial] = {}
     for b, chosen in enumerate(batches.values()):
-        alike = [simulators[i] for i in chosen]
+        alike = [places[i] for i in chosen]
         courses = _random_course(robot, alike, seconds, seed), _straight_course(robot, alike, seconds, seed)
         total, walked, done = sum(course.ticks for course in courses), [], 0
         for course in courses:
@@ -122,16 +119,16 @@ def run_trials(
             walked.append(_walk(robot, alike, course, make_agent, seed, threads, tick))
             done += course.ticks
         found |= zip(chosen, _trials(robot, alike, *courses, *walked), strict=True)
-    return [found[i] for i in range(len(simulators))]
+    return [found[i] for i in range(len(places))]
 
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What the worlds of one batch walk, rows of one simulator beside each other."""
+    """What the worlds of one batch walk, rows of one place beside each other."""
 
     command: np.ndarray  # (n, ticks, 3)
     joints_rad: np.ndarray  # (n, n_joints) to start from
-    start: np.ndarray  # (n_simulators + 1,) first row of each simulator, and the end
+    start: np.ndarray  # (n_places + 1,) first row of each place, and the end
     pushed: np.ndarray  # rows that are pushed
     push_rad: np.ndarray  # (n_pushed, pushes) direction of each push
     push_ticks: int  # from one push to the next
@@ -150,63 +147,70 @@ class _Walked:
     down: np.ndarray  # (n,) at the end
     path_m: np.ndarray  # (n, points, 2) in the world
     end_m: np.ndarray  # (n, 2)
+    watch: NonFiniteWatch
 
 
-def _starts(robot: Robot, simulators: Sequence[Simulator], seed: int) -> np.ndarray:
-    """Joint positions to start from; drawn for the largest simulator, of which the others take the first: episode k is the same in all."""
+def _starts(robot: Robot, places: Sequence[Place], seed: int) -> np.ndarray:
+    """Joint positions to start from; drawn for the largest place, of which the others take the first: episode k is the same in all."""
     contract = robot.contract
-    most = max(count for s in simulators for count in (s.episodes, s.straight_episodes))
+    most = max(count for s in places for count in (s.episodes, s.straight_episodes))
     random = np.random.default_rng([seed, 21, 1])
     joints = contract.pose_rad + random.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (most, contract.n_joints))
     return np.clip(joints, *np.array(contract.position_limit_rad).T)
 
 
-def _random_course(robot: Robot, simulators: Sequence[Simulator], seconds: float, seed: int) -> _Course:
-    """Of each simulator the walks under random commands, then the same with pushes."""
+def _random_course(robot: Robot, places: Sequence[Place], seconds: float, seed: int) -> _Course:
+    """Of each place the walks under random commands, then the same with pushes."""
     contract = robot.contract
     ticks, hold = (round(time_s * contract.control_hz) for time_s in (seconds, HOLD_S))
     push_ticks = round(min(PUSH_EVERY_S, seconds / 2) * contract.control_hz)  # short episodes are pushed too
-    most = max(s.episodes for s in simulators)
+    most = max(s.episodes for s in places)
     low, high = np.array(contract.command_range).T
     command = np.random.default_rng([seed, 21, 0]).uniform(low, high, (most, -(-ticks // hold), 3)).repeat(hold, axis=1)[:, :ticks]
     push_rad = np.random.default_rng([seed, 21, 2]).uniform(0, 2 * np.pi, (most, ticks // push_ticks))
-    joints = _starts(robot, simulators, seed)
-    start = np.concatenate([[0], np.cumsum([2 * s.episodes for s in simulators])])
+    joints = _starts(robot, places, seed)
+    start = np.concatenate([[0], np.cumsum([2 * s.episodes for s in places])])
     return _Course(
-        command=np.concatenate([command[: s.episodes] for s in simulators for _ in range(2)]),
-        joints_rad=np.concatenate([joints[: s.episodes] for s in simulators for _ in range(2)]), start=start,
-        pushed=np.concatenate([first + s.episodes + np.arange(s.episodes) for first, s in zip(start, simulators, strict=False)]),
-        push_rad=np.concatenate([push_rad[: s.episodes] for s in simulators]), push_ticks=push_ticks,
+        command=np.concatenate([command[: s.episodes] for s in places for _ in range(2)]),
+        joints_rad=np.concatenate([joints[: s.episodes] for s in places for _ in range(2)]), start=start,
+        pushed=np.concatenate([first + s.episodes + np.arange(s.episodes) for first, s in zip(start, places, strict=False)]),
+        push_rad=np.concatenate([push_rad[: s.episodes] for s in places]), push_ticks=push_ticks,
     )  # fmt: skip
 
 
-def _straight_course(robot: Robot, simulators: Sequence[Simulator], seconds: float, seed: int) -> _Course:
-    """Of each simulator the straight walks of each direction; no longer than until the drift is read."""
-    lines, joints = np.array(list(lines_of(robot).values())).reshape(-1, 3), _starts(robot, simulators, seed)
+def _straight_course(robot: Robot, places: Sequence[Place], seconds: float, seed: int) -> _Course:
+    """Of each place the straight walks of each direction; no longer than until the drift is read."""
+    lines, joints = np.array(list(lines_of(robot).values())).reshape(-1, 3), _starts(robot, places, seed)
     ticks = round(drift_s_of(seconds) * robot.contract.control_hz)
-    commands = np.concatenate([lines.repeat(s.straight_episodes, axis=0) for s in simulators])
+    commands = np.concatenate([lines.repeat(s.straight_episodes, axis=0) for s in places])
     return _Course(
-        command=commands[:, None].repeat(ticks, axis=1), joints_rad=np.concatenate([joints[: s.straight_episodes] for s in simulators for _ in lines] or [joints[:0]]),
-        start=np.concatenate([[0], np.cumsum([len(lines) * s.straight_episodes for s in simulators])]), pushed=np.zeros(0, dtype=int), push_rad=np.zeros((0, 0)),
+        command=commands[:, None].repeat(ticks, axis=1), joints_rad=np.concatenate([joints[: s.straight_episodes] for s in places for _ in lines] or [joints[:0]]),
+        start=np.concatenate([[0], np.cumsum([len(lines) * s.straight_episodes for s in places])]), pushed=np.zeros(0, dtype=int), push_rad=np.zeros((0, 0)),
         push_ticks=ticks,
     )  # fmt: skip
 
 
-def _worlds(robot: Robot, simulators: Sequence[Simulator], course: _Course, seed: int, threads: int) -> Worlds:
-    torque_speed = any(TORQUE_SPEED & set(s.settings) for s in simulators)
-    alike = simulators[0]  # in all that is not a setting
-    made = Worlds(robot, len(course.command), seed=seed, threads=threads, physics_hz=alike.physics_hz, torque_speed=torque_speed)
-    made.residual, made.action_delta = alike.residual, alike.action_delta
-    for first, end, simulator in zip(course.start, course.start[1:], simulators, strict=False):
-        for name, value in simulator.settings.items():
-            made.set(name, value, np.arange(first, end))
+def _worlds(robot: Robot, places: Sequence[Place], course: _Course, seed: int, threads: int) -> Worlds:
+    torque_speed = any(s.physics.torque_speed for s in places)
+    shared = places[0].physics  # in all that is not a parameter
+    made = Worlds(
+        robot,
+        len(course.command),
+        seed=seed,
+        threads=threads,
+        physics_hz=shared.physics_hz,
+        torque_speed=torque_speed,
+    )
+    replace(shared, parameters={}).apply(made)
+    for first, end, place in zip(course.start, course.start[1:], places, strict=False):
+        Physics(robot, place.physics.parameters).apply(made, np.arange(first, end))
     made.reset(joint_position_rad=course.joints_rad)
     return made
 
 
 def _walk(
     robot: Robot,
-    simulators: Sequence[Simulator],
+    places: Sequence[Place],
     course: _Course,
     make_agent: Callable[[int], Agent],
     seed: int,
@@ -220,14 +224,17 @@ def _walk(
     place[:, 0] = 0.0
     down, here = np.zeros(n, dtype=bool), np.full((n, 2), np.nan)
     if not n:  # a robot whose command range has no straight walk
-        return _Walked(total, down, place, here)
+        return _Walked(total, down, place, here, NonFiniteWatch(0))
     hold, settle = (round(time_s * contract.control_hz) for time_s in (HOLD_S, SETTLE_S))
-    worlds, agent = _worlds(robot, simulators, course, seed, threads), make_agent(n)
+    worlds, agent = _worlds(robot, places, course, seed, threads), make_agent(n)
     agent.reset(None)
     action_before, velocity_before = np.zeros((n, contract.n_joints)), worlds.joint_velocity_rad_s
     falls, began, heading = Falls(posture, n, contract.control_dt_s), np.zeros((n, 3)), np.zeros(n)
-    for k in range(-round(posture.rise_s * contract.control_hz), course.ticks):  # told to stand, and not counted, while it may rise
-        action = agent.act(worlds.sensors, course.command[:, k] if k >= 0 else np.zeros((n, 3)))
+    rise, watch = round(posture.rise_s * contract.control_hz), NonFiniteWatch(n)
+    for k in range(-rise, course.ticks):  # told to stand, and not counted, while it may rise
+        told = course.command[:, k] if k >= 0 else np.zeros((n, 3))
+        action = agent.act(worlds.sensors, told)
+        watch.look(action, told, k + rise)
         worlds.step(action)
         if k >= 0 and len(course.pushed) and (k + 1) % course.push_ticks == 0 and k + 1 < course.ticks:
             kick, angle = np.zeros((len(course.pushed), 6)), course.push_rad[:, (k + 1) // course.push_ticks - 1]
@@ -256,11 +263,11 @@ def _walk(
         if (k + 1) % every == 0:
             place[:, (k + 1) // every] = here
         progress(k + 1)
-    return _Walked(total, down, place, here)
+    return _Walked(total, down, place, here, watch)
 
 
 def _trials(
-    robot: Robot, simulators: Sequence[Simulator], course: _Course, straight_course: _Course, walked: _Walked, straight: _Walked
+    robot: Robot, places: Sequence[Place], course: _Course, straight_course: _Course, walked: _Walked, straight: _Walked
 ) -> list[Trial]:
     lines = lines_of(robot)
     ahead = np.array([command[:2] for command in lines.values()]).reshape(-1, 2)
@@ -269,13 +276,13 @@ def _trials(
     left = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
     weight_n = robot.mass_kg * GRAVITY_M_S2
     found = []
-    for i, simulator in enumerate(simulators):
-        walks = course.start[i] + np.arange(simulator.episodes)
-        rows = np.arange(straight_course.start[i], straight_course.start[i + 1]).reshape(len(lines), simulator.straight_episodes)
+    for i, place in enumerate(places):
+        walks = course.start[i] + np.arange(place.episodes)
+        rows = np.arange(straight_course.start[i], straight_course.start[i + 1]).reshape(len(lines), place.straight_episodes)
         of = {key: values[walks] for key, values in walked.total.items()}
         path, end = straight.path_m[rows], straight.end_m[rows]
         found.append(Trial(
-            directions=tuple(lines), fell=walked.down[walks], fell_pushed=walked.down[walks + simulator.episodes], fell_straight=straight.down[rows],
+            directions=tuple(lines), fell=walked.down[walks], fell_pushed=walked.down[walks + place.episodes], fell_straight=straight.down[rows],
             velocity_error_m_s=_over(of["velocity"], of["counted"]), turn_error_rad_s=_over(of["turn"], of["counted"]),
             power_w=_over(of["work"], of["up"]), action_change=np.sqrt(_over(of["change"], of["stepped"])),
             joint_acceleration_rad_s2=np.sqrt(_over(of["acceleration"], of["stepped"])),
@@ -283,6 +290,7 @@ def _trials(
             commanded_m=speed * straight_course.ticks * robot.contract.control_dt_s,
             way_m=np.einsum("dsx,dx->ds", end, ahead), lateral_m=np.einsum("dsx,dx->ds", end, left),
             path_m=np.stack([np.einsum("dspx,dx->dsp", path, axis) for axis in (ahead, left)], axis=-1),
+            nonfinite=nonfinite([(walked.watch, course.start[i] + np.arange(2 * place.episodes)), (straight.watch, rows)], robot.contract.control_dt_s),
         ))  # fmt: skip
     return found
 

@@ -12,16 +12,17 @@ import numpy as np
 from surefoot.adapt import Adaptation
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
-from surefoot.sim.residual import Residual
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
 from surefoot.verify.compare import LEVEL, QUALITY, Compared, compare, compare_over, estimate
 from surefoot.verify.evaluate import EPISODE_S
 from surefoot.verify.fit_gap import UNKNOWN, FitGap
+from surefoot.verify.nonfinite import NonFinite
 from surefoot.verify.paths import Track, tracks_of
 from surefoot.verify.quarter import compare_worst
 from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge, set_aside
-from surefoot.verify.trial import AddedAction, Simulator, Trial, drift_s_of, lines_of, run_trials
+from surefoot.verify.trial import Place, Trial, drift_s_of, lines_of, run_trials
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,12 @@ def reach_verdict(
     spans = spans_of(adaptation)
     full = full_sizes(robot, effort.seconds)
     counts = effort.episodes, effort.straight_episodes
-    added = _added(adaptation, robot)
-    named = [Simulator(NOMINAL, {}, *counts), Simulator(ADAPTED, adaptation.settings, *counts, None, *added)]
+    fitted = adaptation.physics(robot)
+    named = [Place(NOMINAL, Physics(robot), *counts), Place(ADAPTED, fitted, *counts)]
     if twin is not None:
-        one = twin.worlds(1, threads=1)  # carries what the virtual robot has beside its parameters
-        named.append(Simulator(f"{TWIN}{twin.name}", twin.parameters, *counts, twin.physics_hz, one.residual, one.action_delta))
+        named.append(Place(f"{TWIN}{twin.name}", twin.physics, *counts))
 
-    def walk(simulators: Sequence[Simulator], part: str) -> list[tuple[Trial, Trial]]:
+    def walk(places: Sequence[Place], part: str) -> list[tuple[Trial, Trial]]:
         sides = []
         for name, make in (("before", before), ("after", after)):
 
@@ -149,13 +149,13 @@ def reach_verdict(
                 if progress is not None:
                     progress(f"{name}, {part}", done, total)
 
-            sides.append(run_trials(robot, simulators, make, seconds=effort.seconds, seed=seed, threads=threads, progress=tick))
+            sides.append(run_trials(robot, places, make, seconds=effort.seconds, seed=seed, threads=threads, progress=tick))
         return list(zip(*sides, strict=True))
 
-    def at(places: np.ndarray, name: str) -> list[Simulator]:
+    def at(places: np.ndarray, name: str) -> list[Place]:
         counts = effort.candidate_episodes, effort.candidate_straight
         settings = [settings_at(adaptation, robot, spans, row) for row in places]
-        return [Simulator(f"{name} {i + 1}", one, *counts, None, *added) for i, one in enumerate(settings)]
+        return [Place(f"{name} {i + 1}", replace(fitted, parameters=one), *counts) for i, one in enumerate(settings)]
 
     places = draw(spans, effort.candidates if spans else 0, seed)
     trials = walk([*named, *at(places, "candidate")], "all simulators")
@@ -169,6 +169,9 @@ def reach_verdict(
     pooled = compare_over(POOLED, drawn) if drawn else None
     quarter = compare_worst(QUARTER, drawn) if drawn else None
     reasons, gains = judge(compared, pooled, every, full, quarter, fit)
+    names = [*(one.name for one in named), *(_name(i, len(drawn)) for i in range(len(drawn) + len(at_ends)))]
+    broken = [(name, pair[1].nonfinite) for name, pair in zip(names, [*trials, *at_ends], strict=True)]
+    reasons = (*_not_finite(broken), *reasons)
     everywhere, scores = np.concatenate([places, ends]), _scores(drawn + at_ends, full)
     marks = _marks(spans, everywhere, scores, len(drawn))
     reasons = tuple(replace(one, says=f"{one.says}; at {marks[one.simulator]}") if marks.get(one.simulator) else one for one in reasons)
@@ -185,14 +188,22 @@ def reach_verdict(
         paths,
         quarter,
         fit,
-        set_aside(compared, full, fit),
+        "; ".join(filter(None, (set_aside(compared, full, fit), _old_not_finite([pair[0] for pair in trials])))),
     )
 
 
-def _added(adaptation: Adaptation, robot: Robot) -> tuple[Residual | None, AddedAction | None]:
-    """What an adaptation puts into worlds beside its settings."""
-    one = adaptation.change(robot).worlds(1, threads=1)
-    return one.residual, one.action_delta
+def _not_finite(found: Sequence[tuple[str, NonFinite | None]]) -> list[Reason]:
+    """One reason for a new policy whose network gives no numbers: where it was first seen, and in how many simulators."""
+    broken = [(name, one) for name, one in found if one is not None]
+    if not broken:
+        return []
+    name, one = broken[0]
+    return [Reason("not finite", name, f"{one.says} (in {len(broken)} of {len(found)} simulators)")]
+
+
+def _old_not_finite(trials: Sequence[Trial]) -> str:
+    broken = [trial.nonfinite for trial in trials if trial.nonfinite is not None]
+    return f"of the old policy: {broken[0].says}" if broken else ""
 
 
 RANKED = ("before", "after", "the change")

@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from surefoot.errors import SurefootError, shown
+from surefoot.errors import SurefootError
 from surefoot.files import check_place, write_whole
 from surefoot.policy.agents import Agent
 from surefoot.robot.load import Robot
@@ -77,10 +77,7 @@ class Walk:
 
 def check_video(path: Path, robot: Robot, seconds: float, width: int, height: int) -> None:
     """Refuse what cannot become a video, before any work is done."""
-    check_place(path)
-    if path.suffix.lower() not in SUFFIXES:
-        ends = f"ends in {shown(path.suffix)}" if path.suffix else "has no suffix"
-        raise SurefootError(f"{path} {ends}; a video ends in {' or '.join(SUFFIXES)}")
+    check_place(path, SUFFIXES)
     if not 0 < seconds <= MOST_SECONDS:
         raise SurefootError(f"seconds is {seconds:g}; it must be above 0 and at most {MOST_SECONDS:g}")
     for name, value in (("width", width), ("height", height)):

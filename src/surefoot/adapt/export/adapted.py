@@ -1,4 +1,8 @@
-"""What all exports start from: one simulated robot with the adaptation in it, and text that no name can break out of."""
+"""What all exports start from: one simulated robot with the adaptation in it, and what is said about it.
+
+The texts of this module hold names and notes from files as they are. Whoever writes them into a file escapes them, once, for
+the language of that file (`surefoot.text.for_comment`).
+"""
 
 import json
 from collections.abc import Iterable
@@ -22,24 +26,6 @@ LONGEST = 400  # characters of one entry of the provenance; adaptation.json has 
 HEAT = frozenset(
     {"start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s", "derate_start_c", "derate_per_c"}
 )
-HINTS = {
-    **dict.fromkeys(HEAT, "gains and limits are those at the start temperature, warming up is not modelled"),
-    "battery_sag_per_kw": "the limits are those of the battery at rest",
-    "action_scale_rad": "in the scale of your action term",
-    "action_offset_rad": "add it to the servo's target",
-    "encoder_bias_rad": "subtract it from the servo's target, add it to the measured position",
-    "observation_delay_s": "delay what the policy observes",
-    "residual_constant_nm": "torque on the joint",
-    "residual_position_nm_per_rad": "torque += it * (position - usual pose, the mean default pose of the joint's type)",
-    "residual_velocity_nms": "torque += it * velocity",
-    "residual_direction_nm": "torque += it * tanh(velocity / 0.5 rad/s)",
-    "residual_error_nm_per_rad": "torque += it * (target - position)",
-    "delta_position_rad_per_rad": "at the policy's rate, target += it * (measured position - default pose)",
-    "delta_velocity_s": "at the policy's rate, target += it * measured velocity",
-    "delta_error_rad_per_rad": "at the policy's rate, target += it * (target - measured position)",
-    "torque_noise_nm": "white noise, drawn anew at each physics step",
-    "floor_friction": "give it to your floor, with a contact priority above the robot's shapes",
-}
 WHERE: dict[Adds, str] = {"torque": "torque", "action": "targets"}
 KINDS = ("constant", "position", "velocity", "direction", "error")  # what a term weighs
 NAMES: dict[Adds, tuple[str, ...]] = {"torque": TORQUE_TERMS, "action": ("action_offset_rad", *ACTION_TERMS[1:])}
@@ -86,8 +72,7 @@ class Added:
 
 def adapt(adaptation: Adaptation, robot: Robot) -> Adapted:
     """Simulate one robot with the adaptation; refuses another robot than the one that was fitted."""
-    change = adaptation.change(robot)
-    worlds = change.worlds(1, threads=1)
+    worlds = adaptation.physics(robot).worlds(1, threads=1)
     return Adapted(adaptation, robot, worlds, worlds.model_of(0))
 
 
@@ -118,20 +103,15 @@ def adaptation_hash(found: Adapted) -> str:
     return sha256(canonical_json(json_ready([found.robot.hash, settings, network])).encode())
 
 
-def one_line(text: object) -> str:
-    """Text for a comment: one line without anything that could end it."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
-
-
 def origin(found: Adapted) -> list[str]:
-    """Where an export comes from, line by line."""
+    """Where an export comes from, line by line, unescaped."""
     adaptation, robot = found.adaptation, found.robot
     lines = [
-        f"{one_line(robot.name)} as it was fitted to a log: family {one_line(adaptation.family)}, robot {robot.hash[:12]}.",
+        f"{robot.name} as it was fitted to a log: family {adaptation.family}, robot {robot.hash[:12]}.",
         f"Written by surefoot {__version__} (`surefoot adapt export`), MuJoCo {mujoco.__version__}, physics at {robot.physics_hz!r} Hz.",
     ]
     for key, value in adaptation.provenance.items():
-        said = one_line(f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}")
+        said = f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
         lines.append(said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}...")
     return lines
 
@@ -161,6 +141,6 @@ def described(found: Adapted, name: str) -> str:
     if len(set(values.values())) == 1:
         said = repr(next(iter(values.values()))) + (" for all" if len(values) > 1 else "")
     else:
-        said = ", ".join(f"{one_line(what)} {value!r}" for what, value in values.items())
-    hint = f" ({HINTS[name]})" if name in HINTS else ""
+        said = ", ".join(f"{what} {value!r}" for what, value in values.items())
+    hint = f" ({PARAMETERS[name].export_hint})" if PARAMETERS[name].export_hint else ""
     return f"{name}, {unit}: {said}{hint}" if unit != "1" else f"{name}: {said}{hint}"

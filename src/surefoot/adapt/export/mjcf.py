@@ -15,15 +15,17 @@ import mujoco
 import numpy as np
 
 from surefoot.adapt.adaptation import Adaptation
-from surefoot.adapt.export.adapted import Adapted, adapt, left_out, one_line, origin
+from surefoot.adapt.export.adapted import Adapted, adapt, left_out, origin
 from surefoot.errors import FitError
 from surefoot.files import check_place, write_whole
 from surefoot.robot import Robot
 from surefoot.robot.load import upright
-from surefoot.robot.model import compile_spec, files_of, load_spec
-from surefoot.sim.actuation import TORQUE_SPEED
+from surefoot.robot.model import compile_spec, load_spec
+from surefoot.robot.model_files import files_of
 from surefoot.sim.floor import NAME as FLOOR
+from surefoot.sim.parameters import TORQUE_SPEED
 from surefoot.sim.scene import DC_KD, DC_KP, DC_RESISTANCE, DC_VOLTAGE
+from surefoot.text import for_comment, one_line
 
 JOINT_FIELDS = {
     "armature_kgm2": "dof_armature", "dry_friction_nm": "dof_frictionloss", "viscous_friction_nms": "dof_damping",
@@ -48,9 +50,7 @@ def patched_mjcf(adaptation: Adaptation, robot: Robot, folder: Path | None = Non
 
 def write_mjcf(path: Path, adaptation: Adaptation, robot: Robot) -> None:
     """Write the robot's model with the adaptation, once MuJoCo has loaded it and every value is in it."""
-    check_place(path)
-    if path.suffix.lower() != ".xml":
-        raise FitError(f"{path} does not end in .xml, by which MuJoCo knows a model; give such a name with --out")
+    check_place(path, (".xml",))
     if path.resolve() in files_of(robot.model_path):
         raise FitError(f"{path} is the robot's own model, which stays as it is; choose another place with --out")
     found = adapt(adaptation, robot)
@@ -287,7 +287,7 @@ def _comment(found: Adapted, held: set[str], remarks: list[str], own: str) -> st
         lines.append("XML allows no double hyphen here: an option such as `- -out` is written with the two together.")
     if own and own.strip():
         lines += ["", "The original model says:", *(line.strip() for line in own.strip().splitlines())]
-    safe = "\n       ".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines)
+    safe = "\n       ".join(for_comment(line).rstrip() for line in lines)
     while "--" in safe:  # XML allows no double hyphen in a comment
         safe = safe.replace("--", "- -")
     return f" {safe} "

@@ -13,7 +13,7 @@ from surefoot.adapt.export.adapted import HEAT, Adapted, adapt, left_out, origin
 from surefoot.adapt.export.python_text import STEPS, comments, head, literal, pattern, physics_dt, ranges_table
 from surefoot.adapt.export.randomization import ranges_by_entry
 from surefoot.robot import Robot
-from surefoot.sim.actuation import TORQUE_SPEED
+from surefoot.sim.parameters import TORQUE_SPEED
 
 HELD = frozenset(
     {

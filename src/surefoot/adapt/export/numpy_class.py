@@ -8,13 +8,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from surefoot.adapt.adaptation import Adaptation
-from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added, described, one_line, origin
-from surefoot.adapt.export.python_text import literal
+from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added, described, origin
+from surefoot.adapt.export.python_text import FIRST_LINES, literal
 from surefoot.robot import Robot
 from surefoot.robot.legs import usual_pose
 from surefoot.sim.network import UNITS, ResidualNet
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.residual import SLOW_RAD_S, Adds
+from surefoot.text import for_comment
 
 WIDTH = 120  # of a line of numbers
 CHAIN = ("delay_s", "encoder_bias_rad", "backlash_rad", "action_scale_rad", "observation_delay_s")  # what the inputs pass through
@@ -93,7 +94,7 @@ def _head(found: Adapted, parts: tuple[Added, ...]) -> list[str]:
     used = {part.name(kind) for part in parts for kind in part.terms}
     chain = [described(found, name) for name in CHAIN if name in settings]
     others = [name for name in settings if name not in used and name not in CHAIN]
-    lines = [f"What {one_line(found.robot.name)} has that its model has no part for: the class Residual, in NumPy.", "", *origin(found)]
+    lines = ["The class Residual, in NumPy: what a robot has that its model has no part for.", "", *origin(found)]
     lines += [f"Adaptation {adaptation_hash(found)[:12]}.", "", SHAPES.format(n=contract.n_joints)]
     for part in parts:
         lines += (
@@ -111,9 +112,9 @@ def _head(found: Adapted, parts: tuple[Added, ...]) -> list[str]:
 
 
 def _docstring(lines: list[str]) -> list[str]:
-    """A docstring whose text no name can end."""
-    safe = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').rstrip() for line in lines]
-    return [f'"""{safe[0]}', *safe[1:], '"""']
+    """A docstring whose text no name can end, after the line that fixes the file's encoding."""
+    safe = [for_comment(line).replace("\\", "\\\\").replace('"', '\\"').rstrip() for line in lines]
+    return [FIRST_LINES[0], f'"""{safe[0]}', *safe[1:], '"""']
 
 
 def _method(part: Added, joints: int) -> list[str]:
@@ -140,7 +141,7 @@ def _layers(part: Added, net: ResidualNet, joints: tuple[str, ...]) -> list[str]
     for weight, bias in zip(net.weights, net.biases, strict=True):
         lines += ["    (", "        np.array(["]
         for k, block in enumerate(weight[first]):
-            names = ", ".join(one_line(name) for name, of in zip(joints, group, strict=True) if of == k)
+            names = ", ".join(for_comment(name) for name, of in zip(joints, group, strict=True) if of == k)
             lines += [f"            [  # {names}", *(f"                {row}," for row in _rows(block)), "            ],"]
         lines += ["        ], dtype=np.float32)[GROUP],", "        np.array(["]
         lines += [*(f"            {row}," for row in _rows(bias[first, :, 0])), "        ], dtype=np.float32)[GROUP][..., None],", "    ),"]

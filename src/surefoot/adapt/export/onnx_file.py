@@ -9,8 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from surefoot import __version__
 from surefoot.adapt.adaptation import Adaptation
-from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added, one_line
-from surefoot.errors import FitError
+from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added
 from surefoot.files import check_place
 from surefoot.policy.export_mlp import IR_VERSION, OPSET
 from surefoot.policy.onnx_policy import write_model
@@ -18,6 +17,7 @@ from surefoot.robot import Robot
 from surefoot.robot.legs import usual_pose
 from surefoot.sim.network import ResidualNet
 from surefoot.sim.residual import SLOW_RAD_S, Adds
+from surefoot.text import one_line
 
 INPUTS = ("error_rad", "position_rad", "velocity_rad_s")
 OUTPUT: dict[Adds, str] = {"torque": "torque_nm", "action": "target_shift_rad"}
@@ -32,9 +32,7 @@ def write_onnx(path: Path, adaptation: Adaptation, robot: Robot) -> None:
 
     The outputs are torque_nm, target_shift_rad, or both. The same adaptation gives the same bytes.
     """
-    check_place(path)
-    if path.suffix.lower() != ".onnx":
-        raise FitError(f"{path} does not end in .onnx, as a file for onnx must; give such a name with --out")
+    check_place(path, (".onnx",))
     found = adapt(adaptation, robot)
     parts = added(found)
     write_model(_model(parts, robot), _metadata(found, parts), path)

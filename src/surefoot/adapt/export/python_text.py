@@ -1,11 +1,16 @@
-"""Writing Python source from values: everything that comes from a file passes through repr, so that it stays a value."""
+"""Writing Python source from values, so that nothing from a file can become code.
+
+Values pass through `ascii`, and text in comments through `for_comment`, which escapes backslashes too. The first two lines
+are fixed: Python looks there for an encoding, and another encoding could turn any later comment into code.
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.adapt.export.adapted import Adapted, one_line
+from surefoot.adapt.export.adapted import Adapted
 from surefoot.adapt.export.randomization import ranges_by_entry
+from surefoot.text import for_comment
 
 STEPS = '''
 
@@ -14,10 +19,12 @@ def steps(delay_s: float) -> int:
     return round(delay_s / PHYSICS_DT_S)
 '''
 
+FIRST_LINES = ["# -*- coding: utf-8 -*-", "# Written by Surefoot from an adaptation. Text from files is escaped in these comments."]
+
 
 def comments(lines: list[str]) -> list[str]:
     """Comment lines."""
-    return [f"# {one_line(line)}".rstrip() for line in lines]
+    return [f"# {for_comment(line)}".rstrip() for line in lines]
 
 
 def literal(value: Any) -> str:
@@ -27,7 +34,9 @@ def literal(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         inner = ", ".join(map(literal, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value) if isinstance(value, (str, bool, int)) else repr(float(value))
+    if isinstance(value, str):
+        return ascii(value)
+    return repr(value) if isinstance(value, (bool, int)) else repr(float(value))
 
 
 def pattern(name: str) -> str:
@@ -57,6 +66,6 @@ def ranges_table(found: Adapted) -> list[str]:
 def head(lines: list[str], missing: list[str], warm: bool) -> list[str]:
     """The comment at the top of a file; `warm` where heat is among the settings."""
     lines = lines + (["Gains and limits are those at the motors' start temperature."] if warm else [])
-    return comments(
+    return FIRST_LINES + comments(
         [*lines, *(["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)] if missing else ["All settings are in it."])]
     )

@@ -1,11 +1,11 @@
 """The spread that a fit leaves open, as ranges for domain randomization: what the log could not tell, the policy must bear."""
 
 from surefoot.adapt.adaptation import Adaptation, Fitted
-from surefoot.adapt.export.adapted import Adapted, adapt, entries, left_out, one_line, origin
+from surefoot.adapt.export.adapted import Adapted, adapt, entries, left_out, origin
 from surefoot.errors import FitError, shown
+from surefoot.files import yaml_comment
 from surefoot.robot import Robot
-from surefoot.sim.actuation import TORQUE_SPEED
-from surefoot.sim.parameters import PARAMETERS
+from surefoot.sim.parameters import PARAMETERS, TORQUE_SPEED
 
 Range = tuple[float, float]
 
@@ -64,7 +64,7 @@ def randomization_table(adaptation: Adaptation, robot: Robot) -> str:
     missing = left_out(found, held)
     if missing:
         head += ["NOT in this table, which cannot say it:", *(f"  {line}" for line in missing)]
-    return "\n".join([*(f"# {one_line(line)}" for line in head), *(lines or ["{}"])]) + "\n"
+    return "\n".join([*map(yaml_comment, head), *(lines or ["{}"])]) + "\n"
 
 
 def _range(knob: Fitted) -> Range:

@@ -47,7 +47,7 @@ class Signals:
 
     def windows(self, before: int, after: int) -> np.ndarray:
         """Rows that have so many rows before and after them in the same piece."""
-        rows = np.arange(before, len(self.piece) - after)
+        rows = np.arange(min(before, len(self.piece)), len(self.piece) - after)  # a broken clock may ask for any number of rows
         return rows[self.piece[rows - before] == self.piece[rows + after]]
 
     def take(self, rows: np.ndarray, period_s: float | None = None) -> "Signals":
@@ -62,7 +62,8 @@ class Signals:
 
     def at_control_rate(self) -> "Signals":
         """Every n-th row of each piece, about one for each control period: a faster log adds noise, not motion."""
-        stride = max(1, round(self.contract.control_dt_s / self.period_s)) if self.period_s > 0 else 1
+        ratio = self.contract.control_dt_s / self.period_s if self.period_s > 0 else 1.0
+        stride = max(1, round(min(ratio, len(self.row))))  # a broken clock may give any ratio
         if stride == 1 or not len(self.row):
             return self
         starts = np.flatnonzero(np.diff(self.piece, prepend=self.piece[0] - 1))

@@ -7,12 +7,14 @@ import numpy as np
 from surefoot.logs.doctor.findings import Finding
 from surefoot.logs.doctor.signals import spans
 from surefoot.logs.robot_log import RobotLog
+from surefoot.logs.time_unit import about_unit, way_out
 from surefoot.robot import Contract
 
 RATE_TOLERANCE = 0.02
 JITTER_SHARE = 0.2  # spread of the steps, as a share of the period, from which differences over one step mislead
 GAP_PERIODS = 1.5  # a step is a gap from here on: one lost row makes 2
 GAP_SIGMAS = 6.0
+SHORTEST_S = 1e-6  # between rows; no robot is read more often, so that a shorter period is no period
 LOST_SHARE = 0.01  # of the rows; pieces between gaps remain whole, so a few lost rows cost little
 REPEATED_SHARE = 1e-3  # of the period: two rows this close carry the same time
 
@@ -24,6 +26,18 @@ class Clock:
     period_s: float  # median step; 0 where there is none
     breaks: np.ndarray  # (rows,) True at the first row of each piece
     sound: np.ndarray  # (rows,) False where a time stamp is not a number, repeats or goes back
+
+
+def wrong_unit(unit: str, period: float, contract: Contract) -> Finding:
+    """Time that was written in another unit than seconds; all else was looked at as if it had been corrected."""
+    return Finding(
+        "time-unit",
+        "error",
+        about_unit(unit),
+        f"the rows are some {period:,.4g} apart, and the policy runs every {contract.control_dt_s:g} s",
+        "every velocity, delay and rollout would be wrong by this factor; the findings below are those of the log with its time corrected",
+        way_out(unit),
+    )
 
 
 def check_clock(log: RobotLog, contract: Contract) -> tuple[Clock, list[Finding]]:
@@ -49,6 +63,8 @@ def check_clock(log: RobotLog, contract: Contract) -> tuple[Clock, list[Finding]
         )  # fmt: skip
         return Clock(0.0, np.ones(n, bool), finite), findings
     period = float(np.median(forward))
+    if period < SHORTEST_S:
+        return Clock(0.0, np.ones(n, bool), finite), [*findings, *_rate(period, contract, log)]
     repeated = inner & (np.abs(step) <= REPEATED_SHARE * period)
     backward = inner & (step < -REPEATED_SHARE * period)
     spread = 1.4826 * float(np.median(np.abs(forward - period)))

@@ -1,6 +1,5 @@
 """Recordings to a `RobotLog`, with its story: where it comes from, what was derived, what was assumed."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 
 from surefoot import __version__
 from surefoot.errors import LogError
-from surefoot.files import sha256
+from surefoot.files import file_hash, sha256
 from surefoot.logs.importing.convert import in_contract_terms
 from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.recording import Recording
@@ -55,8 +54,7 @@ def content_hash(path: Path) -> str:
     """sha256 of a file as sha256sum prints it; of a folder, over the hashes of its files in the order of their names."""
     if path.is_dir():
         return sha256(*(content_hash(file).encode() for file in sorted(path.rglob("*")) if file.is_file()))
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_hash(path)
 
 
 def _refuse_incomplete(recordings: Sequence[Recording], n_joints: int) -> None:

@@ -11,7 +11,7 @@ from surefoot.errors import LogError, nearest
 from surefoot.logs.importing.mapping import MapFile, Rule
 from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, TIMES, Channel, Recording
-from surefoot.logs.importing.tables import Table
+from surefoot.logs.importing.tables import Table, text_codes
 
 DESIRED = {"des", "desired", "target", "targets", "cmd", "command", "commands", "commanded", "ref", "reference", "goal", "setpoint"}
 NOISE = {"joint", "joints", "state", "states", "observation", "obs", "motor", "motors", "dof", "robot", "measured", "actual", "imu", "base", "body", "rad", "s", "nm", "m", "est"}  # fmt: skip
@@ -251,7 +251,7 @@ def _values(group: Group, table: Table, role: str) -> np.ndarray:
     if len(group.columns) == 1 and group.columns[0] in table.texts:
         if role not in ("mode", "episode"):
             raise LogError(f"{table.path}: the column {group.columns[0]!r}, for {role}, holds words instead of numbers")
-        return np.unique(table.texts[group.columns[0]], return_inverse=True)[1].astype(np.float64)[:, None]
+        return text_codes(table.texts[group.columns[0]])[:, None]
     arrays = []
     for name in group.columns:
         values = table.numbers.get(name)
@@ -285,7 +285,12 @@ def _clock(table: Table, map_file: MapFile, guesses: list[str], assumed: dict[st
     if not finite.any():
         raise LogError(f"{table.path}: the column {name!r} holds no times")
     relative = (raw - raw[finite][0]).astype(np.float64)  # subtracted before it is a float, which cannot hold nanoseconds since 1970
-    unit = unit or next((CLOCK_UNITS[word] for word in words(name) if word in CLOCK_UNITS), None) or _unit_of(relative[finite])
+    unit = (
+        map_file.time_unit
+        or unit
+        or next((CLOCK_UNITS[word] for word in words(name) if word in CLOCK_UNITS), None)
+        or _unit_of(relative[finite])
+    )
     guesses.append(f"time <- {name} (in {unit})")
     return relative * TIMES[unit], name
 

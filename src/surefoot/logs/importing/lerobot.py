@@ -1,13 +1,14 @@
 """LeRobot v3 folders: meta/info.json names the features, data/chunk-*/file-*.parquet holds them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from surefoot.errors import LogError, shown
+from surefoot.files import read_json
 from surefoot.logs.importing.tables import Table, read_parquet
+from surefoot.logs.parquet import check_sum
 
 
 def read_lerobot(folder: Path) -> Table:
@@ -16,6 +17,7 @@ def read_lerobot(folder: Path) -> Table:
     files = sorted((folder / "data").glob("chunk-*/*.parquet"))
     if not files:
         raise LogError(f"{folder} has no data/chunk-*/file-*.parquet; a LeRobot folder holds its rows there")
+    check_sum(files, folder)
     parts = [read_parquet(file) for file in files]
     common = [name for name in parts[0].numbers if all(name in part.numbers for part in parts)]
     numbers: dict[str, np.ndarray] = {}
@@ -38,10 +40,7 @@ def read_lerobot(folder: Path) -> Table:
 
 def _features(folder: Path) -> dict[str, Any]:
     path = folder / "meta" / "info.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise LogError(f"{path} cannot be read as JSON; a LeRobot folder describes its features there") from None
+    content = read_json(path, LogError, "the info.json of a LeRobot folder, which describes its features")
     features = content.get("features") if isinstance(content, dict) else None
     if not isinstance(features, dict):
         raise LogError(f"{path} does not describe features, found {shown(features)}")

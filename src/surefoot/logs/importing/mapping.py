@@ -34,6 +34,7 @@ class MapFile:
     name: str = "the map file"
     rules: dict[str, Rule] = field(default_factory=dict)
     time: Rule | None = None
+    time_unit: str | None = None  # of whichever column holds the time
     rate_hz: float | None = None  # time = row / rate, where no time was recorded
     joints: tuple[str, ...] | dict[str, str] | None = None  # order of unnamed columns, or other names for joints
     motors: tuple[str | None, ...] | None = None  # joint of each Unitree motor
@@ -50,14 +51,14 @@ def read_map(path: Path) -> MapFile:
     known = (*ROLES, *OTHERS)
     for key in content:
         if key not in known:
-            raise LogError(f"{path}: unknown key {shown(key)}{nearest(str(key), known)}")
+            raise LogError(f"{path}: unknown key {shown(key)}{nearest(key, known)}")
     rules = {role: _rule(content[role], role, path) for role in ROLES if role in content}
     time, rate_hz = _time(content.get("time"), path)
     clock = content.get("clock")
     if clock not in (None, "header", "log"):
         raise LogError(f"{path}: clock is {shown(clock)}; it must be 'header' (stamps in the messages) or 'log' (when they were recorded)")
     return MapFile(
-        str(path), rules, time, rate_hz, _joints(content.get("joints"), path), _motors(content.get("motors"), path), clock,
+        str(path), rules, time, None, rate_hz, _joints(content.get("joints"), path), _motors(content.get("motors"), path), clock,
     )  # fmt: skip
 
 
@@ -78,11 +79,11 @@ def _rule(value: Any, role: str, path: Path) -> Rule:
         )
     for key in value:
         if key not in RULE_KEYS:
-            raise LogError(f"{path}: unknown key {shown(key)} in {role}{nearest(str(key), RULE_KEYS)}")
+            raise LogError(f"{path}: unknown key {shown(key)} in {role}{nearest(key, RULE_KEYS)}")
     source = value.get("from", [])
     unit, shift = value.get("unit"), value.get("shift_s", 0.0)
     units = ROLES[role].units
-    if unit is not None and unit not in units:
+    if unit is not None and unit not in tuple(units):
         allowed = f"known: {', '.join(units)}" if units else "this channel has none; use scale"
         raise LogError(f"{path}: unit of {role} is {shown(unit)} ({allowed})")
     if not is_number(shift):
@@ -115,7 +116,7 @@ def _time(value: Any, path: Path) -> tuple[Rule | None, float | None]:
         return None, float(value["rate_hz"])
     if isinstance(value, dict) and set(value) <= {"from", "unit"} and isinstance(value.get("from"), str):
         unit = value.get("unit")
-        if unit is not None and unit not in TIMES:
+        if unit is not None and unit not in tuple(TIMES):
             raise LogError(f"{path}: unit of time is {shown(unit)} (known: {', '.join(TIMES)})")
         return Rule((value["from"],), unit), None
     raise LogError(f"{path}: time is {shown(value)}; write a column, 'from: ..., unit: us', or 'rate_hz: 50' where no time was recorded")

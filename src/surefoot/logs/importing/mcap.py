@@ -17,6 +17,10 @@ MAGIC = b"\x89MCAP0\r\n"
 FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 0x02, 0x03, 0x04, 0x05, 0x06, 0x0F
 CODECS = {"zstd": "zstd", "lz4": "lz4"}
 MOST_BYTES = 256_000_000  # of a record or an unpacked chunk; writers use a few megabytes
+MOST_RATIO, FREE_BYTES = (
+    50,
+    32_000_000,
+)  # unpacked to packed bytes, in sum, and what any file may unpack; recordings reach a ratio of 5 to 20
 PIECE = 1 << 16  # unpacked at a time: what came before a break is not lost with it
 
 
@@ -77,6 +81,7 @@ class _Scan:
 
     def __init__(self, path: Path, wanted: Callable[[Topic], bool], notes: list[str]) -> None:
         self.path, self.wanted, self.notes = path, wanted, notes
+        self.packed = self.unpacked = 0  # bytes of chunks so far
         self.schemas: dict[int, str] = {}
         self.topics: dict[int, Topic | None] = {}
 
@@ -118,6 +123,11 @@ class _Scan:
         if (codec and codec not in CODECS) or size > MOST_BYTES:
             self.notes.append(f"{self.path.name}: the chunk at byte {begin} is packed as {codec!r}, {size} bytes, and was left out")
             return
+        self.packed, self.unpacked = self.packed + len(records), self.unpacked + size
+        if self.unpacked > FREE_BYTES + MOST_RATIO * self.packed:
+            raise LogError(
+                f"{self.path}: its chunks unpack to more than {MOST_RATIO} times their size, far beyond any recording; the file is damaged or hostile"
+            )
         data = _unpacked(records, CODECS[codec], size) if codec else records
         whole = len(content) == length and len(data) == size
         if len(content) == length and (len(data) != size or (crc and zlib.crc32(data) != crc)):

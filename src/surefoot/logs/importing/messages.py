@@ -12,7 +12,8 @@ TWISTS = ("geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped")
 ARRAYS = ("std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float32MultiArray")
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 KNOWN = (JOINT_STATE, IMU, BATTERY, *TWISTS, *ARRAYS, TRAJECTORY, *STATES, *COMMANDS)
-BATCH_BYTES = 16_000_000  # of raw messages kept at a time; a Unitree state is 1.2 kB, 500 times a second
+MESSAGE_BYTES = 100  # that a message takes beside its own, as a Python object
+BATCH_BYTES = 32_000_000  # of raw messages kept at a time; a Unitree state is 1.2 kB, 500 times a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +38,16 @@ class TopicData:
     broken: int = 0
     _raw: list[bytes] = field(default_factory=list)
     _log_ns: list[int] = field(default_factory=list)
-    _bytes: int = 0
 
     def add(self, log_ns: int, raw: bytes) -> None:
-        """Take one message."""
+        """Take one message; `finish` turns those that were taken into arrays."""
         self._raw.append(raw)
         self._log_ns.append(log_ns)
-        self._bytes += len(raw)
-        if self._bytes > BATCH_BYTES:
-            self.finish()
+
+    @property
+    def nbytes(self) -> int:
+        """What the arrays take."""
+        return sum(part.log_ns.nbytes + part.order.nbytes + sum(values.nbytes for values in part.fields.values()) for part in self.parts)
 
     def finish(self) -> None:
         """Turn what was taken into arrays."""
@@ -63,7 +65,7 @@ class TopicData:
             self.parts.append(Part(block.rows + self.count, stamps[block.rows], header, names, fields_of(self.kind, block)))
         self.count += len(self._raw)
         self.broken += broken
-        self._raw, self._log_ns, self._bytes = [], [], 0
+        self._raw, self._log_ns = [], []
 
 
 def fields_of(kind: str, block: Block) -> dict[str, np.ndarray]:

@@ -1,9 +1,12 @@
 """Recognising a file by its first bytes, and reading it."""
 
+import shlex
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from surefoot.errors import LogError
+from surefoot.files import note_input
 from surefoot.logs.importing.guess import table_channels
 from surefoot.logs.importing.lerobot import read_lerobot
 from surefoot.logs.importing.mapping import MapFile
@@ -15,6 +18,7 @@ from surefoot.logs.importing.tables import pickled, read_csv, read_npz, read_par
 from surefoot.robot.contract import Contract
 
 TABLES = {"csv": read_csv, "npz": read_npz, "parquet": read_parquet, "lerobot": read_lerobot}
+MOST_FILES = 10_000  # of a folder
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".parquet": "parquet", ".mcap": "bag", ".db3": "bag"}
 BEGINNINGS = {MAGIC: "bag", b"SQLite format 3": "bag", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
 READABLE = "CSV, NPZ and Parquet files, MCAP files, ROS 2 bags and LeRobot folders"
@@ -33,6 +37,9 @@ def read_recording(
     map_file = map_file or MapFile()
     joints = JointNames(contract.joints, map_file)
     kind = recognise(path)
+    for file in (path, *islice(path.rglob("*"), MOST_FILES)) if path.is_dir() else (path,):
+        if file.is_file():
+            note_input(file)
     if kind == "bag":
         return read_bag(path, joints, map_file, progress)
     return table_channels(TABLES[kind](path), joints, map_file)
@@ -67,7 +74,7 @@ def recognise(path: Path) -> str:
             return kind
     for start, why in OTHERS.items():
         if begin.startswith(start):
-            raise LogError(f"{path} {why.format(name=path.name)}")
+            raise LogError(f"{path} {why.format(name=shlex.quote(path.name))}")
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     raise LogError(f"{path} is not a log that can be read here; known are {READABLE}")

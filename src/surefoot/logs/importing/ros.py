@@ -1,24 +1,29 @@
 """MCAP files and ROS 2 bags, without ROS: joint states, commands, IMU and Unitree's low-level messages as channels."""
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from rosbags.rosbag2 import Reader
 
 from surefoot.errors import LogError, nearest
-from surefoot.files import read_yaml
+from surefoot.files import check_input, read_yaml
+from surefoot.limits import refuse_size
 from surefoot.logs.importing import messages as kinds
 from surefoot.logs.importing.guess import DESIRED, words
 from surefoot.logs.importing.mapping import MapFile
-from surefoot.logs.importing.mcap import Topic, read_mcap
-from surefoot.logs.importing.messages import TopicData
+from surefoot.logs.importing.mcap import FREE_BYTES, MOST_RATIO, Topic, read_mcap
+from surefoot.logs.importing.messages import BATCH_BYTES, MESSAGE_BYTES, TopicData
 from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import ROLES, Channel, Recording
-from surefoot.logs.importing.tables import said
 from surefoot.logs.importing.topics import recorded_gains, topic_channel
 from surefoot.logs.importing.unitree import COMMANDS, STATES
+from surefoot.logs.parquet import COPIES
+from surefoot.text import flat
+from surefoot.watchdog import watched
 
 PREFERRED = ("/lowstate", "/lowcmd", "/cmd_vel", "/joint_states", "/imu", "/imu/data")  # where several topics could play a role
 FROM_STATE = ("joint_velocity", "torque")  # come with the joint positions
@@ -64,10 +69,18 @@ def _gather(path: Path, notes: list[str], progress: Progress) -> tuple[dict[str,
         others.add(f"{topic.name} ({topic.kind or 'no type'})")
         return False
 
+    waiting = 0  # bytes of messages that are not decoded yet, over all topics
     for name, kind, log_ns, raw in _messages(path, wanted, notes, progress):
         topic = topics.setdefault(name, TopicData(name, kind))
-        if topic.kind == kind:
-            topic.add(log_ns, raw)
+        if topic.kind != kind:
+            continue
+        topic.add(log_ns, raw)
+        waiting += len(raw) + MESSAGE_BYTES
+        if waiting > BATCH_BYTES:
+            waiting = 0
+            for each in topics.values():
+                each.finish()
+            refuse_size(str(path), COPIES * sum(each.nbytes for each in topics.values()), LogError)
     for topic in topics.values():
         topic.finish()
     return {name: topic for name, topic in topics.items() if topic.parts}, others
@@ -85,8 +98,9 @@ def _messages(path: Path, wanted: Callable[[Topic], bool], notes: list[str], pro
             for file in files:
                 yield from _messages(file, wanted, notes, progress)
             return
+    _refuse_packed(files if path.is_dir() else [path], path)
     try:
-        with Reader(path) as reader:
+        with watched(f"reading {path}", seconds=math.inf), Reader(path) as reader:
             connections = [c for c in reader.connections if wanted(Topic(c.topic, c.msgtype, str(c.ext.serialization_format)))]
             total = sum(c.msgcount for c in connections)
             for i, (connection, log_ns, raw) in enumerate(reader.messages(connections) if connections else ()):
@@ -96,7 +110,22 @@ def _messages(path: Path, wanted: Callable[[Topic], bool], notes: list[str], pro
     except LogError:
         raise
     except Exception as reason:  # the library has no one exception for damaged databases
-        raise LogError(f"{path} is not a readable ROS 2 bag: {said(reason)}") from None
+        raise LogError(f"{path} is not a readable ROS 2 bag: {flat(reason, 200)}") from None
+
+
+def _refuse_packed(files: list[Path], path: Path) -> None:
+    """Refuse compressed files that would fill the disk: rosbags unpacks them whole into a temporary folder."""
+    for file in files:
+        if file.suffix == ".zstd":
+            allowed = FREE_BYTES + MOST_RATIO * check_input(file, LogError, "a part of a bag")
+            with pa.CompressedInputStream(pa.OSFile(str(file)), "zstd") as stream:
+                unpacked = 0
+                while unpacked <= allowed and (piece := stream.read(1 << 20)):
+                    unpacked += len(piece)
+            if unpacked > allowed:
+                raise LogError(
+                    f"{path}: {file.name} unpacks to more than {MOST_RATIO} times its size, far beyond any recording; the file is damaged or hostile"
+                )
 
 
 def _bag_files(folder: Path, notes: list[str]) -> tuple[list[Path], bool]:

@@ -1,9 +1,11 @@
 """CSV, NPZ and Parquet files as columns of numbers. Nothing is unpickled, and no size is believed before it is checked."""
 
+import json
 import math
 import re
+import shlex
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,14 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from surefoot.errors import LogError
+from surefoot.files import check_input, read_bytes
+from surefoot.limits import refuse_size
+from surefoot.logs.parquet import CELL_BYTES, COPIES, read_table
+from surefoot.text import flat
 
-MOST_BYTES = 2_000_000_000  # of one array, unpacked
+MOST_SKIPPED = 10_000  # rows of the wrong width: each is handed to Python
+JOINT_COLUMNS = ("joint_position_rad", "joint_velocity_rad_s", "action", "torque_nm", "motor_temperature_c")  # of a robot log
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 # Only ever shown: what a user who trusts a file may run once. Nothing here loads a pickle.
-HOW_TO_CONVERT = "python -c \"import numpy as n; d = n.load('{name}', allow_pickle=True); n.savez('log.npz', **{{k: n.asarray(d[k].tolist(), float) for k in d}})\""
+HOW_TO_CONVERT = "python -c \"import sys, numpy as n; d = n.load(sys.argv[1], allow_pickle=True); n.savez('log.npz', **{k: n.asarray(d[k].tolist(), float) for k in d})\""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +35,7 @@ class Table:
     kind: str
     rows: int
     numbers: dict[str, np.ndarray]
-    texts: dict[str, list[str]]
+    texts: dict[str, pa.ChunkedArray]  # not decoded: one long text may stand in millions of cells
     notes: tuple[str, ...] = ()
     names: dict[str, tuple[str, ...]] | None = None  # of the entries of a wide column, where the file gives them
 
@@ -39,14 +45,11 @@ class Table:
         return (*self.numbers, *self.texts)
 
 
-def said(reason: Exception) -> str:
-    """A library's complaint for one sentence."""
-    return " ".join(str(reason).split())[:200] or type(reason).__name__
-
-
 def read_csv(path: Path) -> Table:
     """Read a CSV file with a header line; comma, semicolon, tab or blanks between the cells."""
-    content = _bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    size = check_input(path, LogError, "a CSV file")
+    refuse_size(str(path), COPIES * size, LogError)
+    content = read_bytes(path, LogError, "a CSV file").removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
     if content.startswith(b"#"):  # as numpy.savetxt marks its header
         content = content.lstrip(b"# ")
     if not content.isascii():  # pyarrow prints tracebacks about bytes that are no text
@@ -55,13 +58,15 @@ def read_csv(path: Path) -> Table:
     if not header:
         raise LogError(f"{path} is empty; a CSV file begins with a line of column names")
     delimiter = max(",;\t ", key=lambda mark: (header.count(mark.encode()), mark == ","))
+    cells = (header.count(delimiter.encode()) + 1) * (content.count(b"\n") + 1)
+    refuse_size(str(path), COPIES * size + CELL_BYTES * cells, LogError)
     if all(re.match(NUMBER, cell) for cell in header.decode().split(delimiter) if cell):
         raise LogError(f"{path} has no header line: its first line holds numbers; put the column names above it")
     skipped: list[int] = []
 
     def skip(row: Any) -> str:
         skipped.append(row.number or 0)
-        return "skip"
+        return "skip" if len(skipped) < MOST_SKIPPED else "error"
 
     parse = pa_csv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip)
     try:
@@ -76,7 +81,11 @@ def read_csv(path: Path) -> Table:
     except LogError:
         raise
     except Exception as reason:  # whatever the library says about a damaged file
-        raise LogError(f"{path} is not a readable CSV file: {said(reason)}") from None
+        if len(skipped) >= MOST_SKIPPED:
+            raise LogError(
+                f"{path}: {MOST_SKIPPED:,} rows have another number of cells than the header; is the delimiter {delimiter!r}?"
+            ) from None
+        raise LogError(f"{path} is not a readable CSV file: {flat(reason, 200)}") from None
     if not skipped:
         return built
     note = f"{path.name}: {len(skipped)} rows with another number of cells than the header were left out"
@@ -85,29 +94,33 @@ def read_csv(path: Path) -> Table:
 
 def read_parquet(path: Path) -> Table:
     """Read a Parquet file of numbers or of lists of numbers."""
-    return _from_arrow(arrow_table(path), path, "Parquet")
-
-
-def arrow_table(path: Path) -> pa.Table:
-    """A Parquet file, whole."""
+    table = read_table(path)
     try:
-        with open(path, "rb") as file, pq.ParquetFile(file) as parquet:
-            claimed = sum(parquet.metadata.row_group(i).total_byte_size for i in range(parquet.metadata.num_row_groups))
-            if claimed > MOST_BYTES or parquet.metadata.num_rows > MOST_BYTES // 8:
-                raise LogError(f"{path} claims to hold {claimed / 1e9:.3g} GB; it is damaged, or must be split")
-            return parquet.read(use_threads=False)
+        return replace(_from_arrow(table, path, "Parquet"), names=_joint_names(table))
     except LogError:
         raise
-    except Exception as reason:
-        raise LogError(f"{path} is not a readable Parquet file: {said(reason)}") from None
+    except Exception as reason:  # text that is no text shows when it is decoded
+        raise LogError(f"{path} is not a readable Parquet file: {flat(reason, 200)}") from None
+
+
+def _joint_names(table: pa.Table) -> dict[str, tuple[str, ...]] | None:
+    """The joints of a robot log's own columns, which its metadata name."""
+    try:
+        joints = json.loads((table.schema.metadata or {})[b"surefoot.log"])["joints"]
+        return {name: tuple(map(str, joints)) for name in JOINT_COLUMNS}
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return None
 
 
 def read_npz(path: Path) -> Table:
     """Read an NPZ file whose arrays have one row for each time."""
     arrays: dict[str, np.ndarray] = {}
     notes = []
+    check_input(path, LogError, "an NPZ file")
     try:
         with zipfile.ZipFile(path) as archive:
+            needed = sum(info.file_size for info in archive.infolist() if info.filename.endswith(".npy"))
+            refuse_size(str(path), COPIES * needed, LogError)
             if any(name.endswith((".pkl", "/version", "/byteorder")) for name in archive.namelist()):
                 raise LogError(pickled(path))
             for info in archive.infolist():
@@ -117,16 +130,16 @@ def read_npz(path: Path) -> Table:
     except LogError:
         raise
     except Exception as reason:  # zipfile, zlib and numpy each have their own way to refuse a damaged file
-        raise LogError(f"{path} is not a readable NPZ file: {said(reason)}") from None
+        raise LogError(f"{path} is not a readable NPZ file: {flat(reason, 200)}") from None
     lengths = [len(a) for a in arrays.values() if a.ndim]
     if not lengths:
         raise LogError(f"{path} holds no arrays with rows; an NPZ log has time, joint positions and targets or actions")
     rows = max(set(lengths), key=lambda n: (lengths.count(n), n))
     numbers: dict[str, np.ndarray] = {}
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, pa.ChunkedArray] = {}
     for name, array in arrays.items():
         if array.dtype.kind in "US" and array.shape == (rows,):
-            texts[name] = [str(value) for value in array]
+            texts[name] = pa.chunked_array([pa.array(np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array)])
         elif array.dtype.kind in "biuf" and array.ndim in (1, 2, 3) and len(array) == rows:
             numbers[name] = array.reshape(rows, -1) if array.ndim == 3 else array
         else:
@@ -137,12 +150,12 @@ def read_npz(path: Path) -> Table:
 def pickled(path: Path) -> str:
     """Why a pickle is refused, and the way out: a command for the user to read and run, never run here."""
     if path.suffix.lower() in (".pt", ".pth"):
-        way = f"python -c \"import torch, numpy as n; d = torch.load('{path.name}', weights_only=True); n.savez('log.npz', **{{k: n.asarray(v) for k, v in d.items()}})\""
+        way = "python -c \"import sys, torch, numpy as n; d = torch.load(sys.argv[1], weights_only=True); n.savez('log.npz', **{k: n.asarray(v) for k, v in d.items()})\""
     elif path.suffix.lower() in (".pkl", ".pickle"):
-        way = f"python -c \"import pickle, numpy as n; d = pickle.load(open('{path.name}', 'rb')); n.savez('log.npz', **{{k: n.asarray(v, float) for k, v in d.items()}})\""
+        way = "python -c \"import sys, pickle, numpy as n; d = pickle.load(open(sys.argv[1], 'rb')); n.savez('log.npz', **{k: n.asarray(v, float) for k, v in d.items()})\""
     else:
-        way = HOW_TO_CONVERT.format(name=path.name)
-    return f"{path} holds pickled objects, which can run any program when they are read; where you trust it, convert it once: {way}"
+        way = HOW_TO_CONVERT
+    return f"{path} holds pickled objects, which can run any program when they are read; where you trust it, convert it once: {way} {shlex.quote(path.name)}"
 
 
 def _array(member: IO[bytes], size: int, path: Path, name: str) -> np.ndarray:
@@ -155,7 +168,7 @@ def _array(member: IO[bytes], size: int, path: Path, name: str) -> np.ndarray:
     if dtype.kind not in "biufUS" or len(shape) > 3 or min(shape, default=0) < 0:
         return np.zeros(0)
     needed = math.prod(shape) * dtype.itemsize
-    if needed > min(size, MOST_BYTES):
+    if needed > size:
         raise LogError(
             f"{path}: {name} claims shape {shape}, {needed / 1e9:.3g} GB, and holds {size / 1e9:.3g} GB; it is damaged, or must be split"
         )
@@ -165,33 +178,47 @@ def _array(member: IO[bytes], size: int, path: Path, name: str) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise LogError(f"{path} is larger than {MOST_BYTES / 1e9:g} GB; split it")
-        return path.read_bytes()
-    except OSError as reason:
-        raise LogError(f"cannot read {path}: {reason.strerror or reason}") from None
-
-
 def _from_arrow(table: pa.Table, path: Path, kind: str) -> Table:
     """Columns of an Arrow table; what is not a number stays text."""
     numbers: dict[str, np.ndarray] = {}
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, pa.ChunkedArray] = {}
     notes = []
+    total = 0
     for place, given in enumerate(table.column_names):
         name = given.strip().strip("'\"").strip()
         if name in numbers or name in texts:
             name = f"{name} ({place + 1})"
         column = table.column(place)
-        values = _numbers(column)
+        values = _dictionary_numbers(column, path) if pa.types.is_dictionary(column.type) else _numbers(column)
         if values is not None:
+            total += values.nbytes
+            refuse_size(str(path), COPIES * total, LogError)
             numbers[name] = values
-        elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            texts[name] = ["" if cell is None else cell for cell in column.to_pylist()]
+        elif _is_text(column.type):
+            texts[name] = column
         else:
             notes.append(f"{path.name}: the column {name} holds {column.type} and was left out")
     return Table(path, kind, table.num_rows, numbers, texts, tuple(notes))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _dictionary_numbers(column: pa.ChunkedArray, path: Path) -> np.ndarray | None:
+    """The same for a dictionary, whose texts are looked at once each: one of them may stand in millions of cells."""
+    if not _is_text(column.type) or not len(column):
+        return None
+    merged = column.unify_dictionaries().combine_chunks()
+    meant = _numbers(pa.chunked_array([merged.dictionary])) if len(merged.dictionary) else np.full(1, np.nan)
+    if meant is None:
+        return None
+    refuse_size(str(path), COPIES * CELL_BYTES * len(column) * (meant.shape[1] if meant.ndim == 2 else 1), LogError)
+    known = np.asarray(merged.is_valid())
+    values = meant.astype(np.float64)[pc.fill_null(merged.indices, 0).to_numpy(zero_copy_only=False)]
+    values[~known] = np.nan
+    return values
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray | None:
@@ -245,15 +272,14 @@ def _from_text(column: pa.ChunkedArray) -> np.ndarray | None:
     listed = pc.fill_null(pc.match_substring_regex(text, r"^\s*[\[\(].*[\]\)]\s*$"), False)
     if pc.sum(listed).as_py() / len(text) <= 0.5:
         return None
-    rows = [_cell(cell) for cell in text.to_pylist()]
-    width = int(np.bincount([len(row) for row in rows]).argmax())
-    if width < 1:
-        return None
-    return np.array([row if len(row) == width else [np.nan] * width for row in rows])
+    cells = pc.split_pattern_regex(pc.utf8_trim(text, " \t[]()"), r"[,;\s]+")
+    words = cells.flatten()
+    number = pc.fill_null(pc.match_substring_regex(words, NUMBER), False)
+    parsed = pc.if_else(number, words, None).cast(pa.float64())
+    return _lists(pa.chunked_array([pa.ListArray.from_arrays(cells.offsets, parsed, mask=cells.is_null())]))
 
 
-def _cell(text: str | None) -> list[float]:
-    try:
-        return [float(word) for word in re.split(r"[,;\s]+", (text or "").strip(" \t[]()")) if word]
-    except ValueError:
-        return []
+def text_codes(column: pa.ChunkedArray) -> np.ndarray:
+    """A number for each different text of a column, (rows,); -1 where there is none. Only changes of it mean something."""
+    encoded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries().combine_chunks()
+    return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.float64)

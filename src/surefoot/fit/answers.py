@@ -1,0 +1,22 @@
+"""Answers of a fitting problem in a journal."""
+
+import numpy as np
+
+from surefoot.fit.problem import Answer
+from surefoot.journal import Journal
+
+
+def recall_answer(journal: Journal, question: bytes) -> tuple[Answer, float] | None:
+    """The next answer and the seconds that it took, if it is known and was given to this question."""
+    known = journal.recall(question, "residuals", "cost", "fallen", "influence", "wall_s")
+    if known is None:
+        return None
+    influence = known["influence"] if len(known["influence"]) else None
+    return Answer(known["residuals"], known["cost"], known["fallen"], influence), float(known["wall_s"])
+
+
+def keep_answer(journal: Journal, question: bytes, answer: Answer, wall_s: float) -> None:
+    """Write an answer, whole or not at all."""
+    influence = np.zeros(0) if answer.influence is None else answer.influence
+    arrays = {"residuals": answer.residuals, "cost": answer.cost, "fallen": answer.fallen, "influence": influence}
+    journal.keep(question, arrays | {"wall_s": np.array(wall_s)})

@@ -1,0 +1,107 @@
+"""Arbitrary text in an adaptation and a robot stays text in every exported file."""
+
+import ast
+import dataclasses
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import mujoco
+import onnx
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from surefoot.adapt import Adaptation, Fitted
+from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, randomization_table, write_mjcf, write_onnx
+from surefoot.robot import Robot, load_robot
+from surefoot.sim.parameters import PARAMETERS
+
+PYTHON = {"mjlab": mjlab_config, "isaaclab": isaaclab_config, "numpy": numpy_class}
+ALLOWED = {"re", "numpy", "mjlab", "isaaclab"}
+ATTACK = "static; coding: unicode_escape"
+PAYLOAD = "\\x0aimport os; os.abort()"
+hostile = st.one_of(
+    st.text(),
+    st.sampled_from([ATTACK, PAYLOAD, '"""\nimport os\n"""', "\\", "\\\\", "'''", "\n#", "\r", "\x0c", "\u2028", "-->", "--", "<!--", "]]>", "%", "{}", "\\N{LATIN}", "# -*- coding: utf-7 -*-"]),
+)  # fmt: skip
+
+
+def adapted(robot: Robot, family: str, note: str, key: str) -> tuple[Robot, Adaptation]:
+    named = dataclasses.replace(robot, contract=dataclasses.replace(robot.contract, robot=note))
+    joints = robot.contract.joints
+    knob = Fitted(note, "dry_friction_nm", (joints[0],), "N·m", 0.1, 0.2, (0.1, 0.3), (0.0, 1.0), note=note)
+    made = {
+        "dry_friction_nm": [0.2] * len(joints),
+        "residual_constant_nm": [0.1] * len(joints),
+        "torque_noise_nm": [0.5] * len(joints),
+        "delay_s": [0.002] * len(joints),
+    }
+    provenance = {key: note, "note": {"inner": [note, family]}, "command": family}
+    return named, Adaptation(note, robot.hash, family, (knob,), made, provenance=provenance)
+
+
+@pytest.mark.parametrize("kind", PYTHON)
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(family=hostile, note=hostile, key=hostile)
+@example(family=ATTACK, note=PAYLOAD, key="coding: unicode_escape")
+@example(family="x", note="coding: utf-7\n+AAo-import os", key='"""')
+def test_python(robot, kind, family, note, key) -> None:
+    """The bytes are parsed as Python would import them, with whatever encoding they declare."""
+    text = PYTHON[kind](*reversed(adapted(robot, family, note, key)))
+    content = text.encode()
+    first, second = content.split(b"\n")[:2]
+    assert first == b"# -*- coding: utf-8 -*-"
+    assert second in (
+        b"# Written by Surefoot from an adaptation. Text from files is escaped in these comments.",
+        b'"""The class Residual, in NumPy: what a robot has that its model has no part for.',
+    )
+    tree = ast.parse(content)
+    plain = ast.parse(PYTHON[kind](*reversed(adapted(robot, "static", "robot", "log"))).encode())
+    assert [type(node) for node in tree.body] == [type(node) for node in plain.body]
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            assert {name.split(".")[0] for name in names} <= ALLOWED
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(family=hostile, note=hostile, key=hostile)
+def test_yaml(robot, family, note, key) -> None:
+    named, adaptation = adapted(robot, family, note, key)
+    content = yaml.safe_load(randomization_table(adaptation, named))
+    assert set(content) <= set(PARAMETERS)
+    assert content["dry_friction_nm"]["set"][1] >= 0.3
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@given(family=hostile, note=hostile, key=hostile)
+def test_mjcf(robot, tmp_path, family, note, key) -> None:
+    named, adaptation = adapted(robot, family, note, key)
+    path = tmp_path / "patched.xml"
+    write_mjcf(path, adaptation, named)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    assert model.joint(robot.contract.joints[0]).frictionloss[0] == 0.2
+    assert ElementTree.parse(path).getroot().tag == "mujoco"
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@given(family=hostile, note=hostile, key=hostile)
+def test_onnx(robot, tmp_path, family, note, key) -> None:
+    named, adaptation = adapted(robot, family, note, key)
+    write_onnx(tmp_path / "r.onnx", adaptation, named)
+    model = onnx.load(tmp_path / "r.onnx")
+    onnx.checker.check_model(model)
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    assert json.loads(metadata["provenance"])["command"] == family
+
+
+def test_the_attack_of_the_report_stays_a_comment(go2, tmp_path) -> None:
+    """An encoding in line 1 or 2 turned a later comment into code when the file was imported."""
+    named, adaptation = adapted(load_robot("go2"), ATTACK, PAYLOAD, "note")
+    path = tmp_path / "actuators.py"
+    path.write_text(mjlab_config(adaptation, named), encoding="utf-8")
+    code = compile(path.read_bytes(), str(path), "exec")
+    assert "abort" not in str(code.co_names)
+    assert re.match(rb"# -\*- coding: utf-8 -\*-\n", path.read_bytes())
