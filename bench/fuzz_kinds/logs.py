@@ -1,0 +1,225 @@
+"""Logs of every format, the map file, and archives."""
+
+import copy
+import dataclasses
+import io
+import json
+import sys
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+from fuzz_kinds.kind import Draw, Kind, Verbs, damaged, mutated, numbers, texts
+from fuzz_kinds.robots import write, yaml_text
+from surefoot.logs.recorder import record
+from surefoot.logs.robot_log import METADATA_KEY, RobotLog, write_log
+from surefoot.sim.twin import load_twin
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests"))
+from log_files import KINDS as FORMATS
+from log_files import valid_file
+
+IMPORT = ["log", "import", "--out", "out/log.parquet"]
+MAP = {
+    "time": {"from": "time", "unit": "s"}, "joint_position": {"from": "q_*", "unit": "rad", "sign": 1.0, "scale": 1.0, "offset": 0.0},
+    "action": "action_*", "command": [0.0, 0.0, 0.0], "joints": {"a": "FL_hip_joint"}, "clock": "header", "gyro": None,
+}  # fmt: skip
+
+
+@cache
+def files() -> dict[str, bytes]:
+    """A whole file of every format."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return {kind: valid_file(kind, Path(folder)).read_bytes() for kind in FORMATS}
+
+
+@cache
+def walked() -> RobotLog:
+    return record(load_twin("go2-identified"), "trot", rollouts=2, seconds=1.0, seed=3, threads=1)
+
+
+def log_bytes(draw: Draw, folder: Path) -> Verbs:
+    """A file of some format with damaged bytes."""
+    kind = draw(st.sampled_from(FORMATS))
+    (folder / kind).write_bytes(damaged(draw, files()[kind]))
+    if kind == "log.parquet":
+        return [
+            draw(
+                st.sampled_from(
+                    [["log", "show", kind], ["log", "plot", kind, "--out", "out/p.html"], ["doctor", kind, "--html", "out/d.html"]]
+                )
+            )
+        ]
+    return [[*IMPORT, kind]]
+
+
+def log_values(draw: Draw, folder: Path) -> Verbs:
+    """A log that is well-formed and holds nonsense: values, clocks, episodes, metadata."""
+    log = walked()
+    changes: dict[str, Any] = {}
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(
+            st.sampled_from(
+                ["time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity", "episode"]
+            )
+        )
+        array = np.array(changes.get(name, getattr(log, name)))
+        way = draw(st.sampled_from(["scale", "constant", "spike", "shuffle", "offset", "nan", "unit"]))
+        with np.errstate(all="ignore"):
+            value = float(np.clip(draw(st.floats(allow_nan=False)), -1e38, 1e38)) if name != "time_s" else float(draw(st.floats()))
+            if name == "episode":
+                array = (
+                    np.sort(array * draw(st.sampled_from([0, 1, 1000]))) if draw(st.booleans()) else np.arange(len(array), dtype=np.int32)
+                )
+            elif way == "scale":
+                array = array * value
+            elif way == "unit":
+                array = array * draw(st.sampled_from([1e3, 1e6, 1e9, 180 / np.pi]))
+            elif way == "constant":
+                array[:] = value
+            elif way == "spike":
+                array[draw(st.integers(0, len(array) - 1))] = value
+            elif way == "shuffle":
+                array = array[::-1]
+            elif way == "offset":
+                array = array + value
+            else:
+                array[:: draw(st.integers(1, 9))] = np.nan
+        changes[name] = array
+    metadata = mutated(draw, copy.deepcopy(log.metadata)) if draw(st.booleans()) else log.metadata
+    changed = dataclasses.replace(log, metadata=metadata if isinstance(metadata, dict) else {}, **changes)
+    try:
+        write_log(changed, folder / "log.parquet")
+    except (ValueError, TypeError, UnicodeError):  # metadata that JSON cannot hold
+        write_log(dataclasses.replace(changed, metadata={}), folder / "log.parquet")
+    verbs = {
+        "show": ["log", "show", "log.parquet"], "plot": ["log", "plot", "log.parquet", "--robot", "go2", "--out", "out/p.html"],
+        "bare": ["log", "plot", "log.parquet", "--out", "out/p.html"], "doctor": ["doctor", "log.parquet", "--html", "out/d.html"],
+        "json": ["doctor", "log.parquet", "--json"], "import": [*IMPORT, "log.parquet"],
+        "fit": ["fit", "log.parquet", "--policy", "replay", "--out", "out/fit", "--most-evaluations", "1", "--threads", "1", "--free", "nonsense"],
+        "gap": ["gap", "log.parquet", "--policy", "replay", "--out", "out/gap"],
+    }  # fmt: skip
+    return [verbs[draw(st.sampled_from(list(verbs)))]]
+
+
+def log_tables(draw: Draw, folder: Path) -> Verbs:
+    """Parquet with other columns, types and sizes than a log has."""
+    rows = draw(st.sampled_from([0, 1, 60, 100_000, 10_000_000]))
+    columns: dict[str, pa.Array] = {}
+    for name in ("time_s", "episode", "q", "action", draw(texts).encode("utf-8", "replace").decode()):
+        kind = draw(st.sampled_from(["float", "int", "text", "list", "bool", "dictionary", "null", "bytes"]))
+        if kind == "float":
+            columns[name] = pa.array(np.full(rows, draw(st.floats()) if draw(st.booleans()) else 0.1))
+        elif kind == "int":
+            columns[name] = pa.array(np.zeros(rows, dtype=np.int64))
+        elif kind == "bool":
+            columns[name] = pa.array(np.zeros(rows, dtype=bool))
+        elif kind == "null":
+            columns[name] = pa.nulls(rows)
+        elif kind == "list":
+            width = draw(st.sampled_from([0, 1, 12, 40]))
+            columns[name] = (
+                pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width, dtype=np.float32)), width)
+                if width and rows * width < 3e7
+                else pa.nulls(rows)
+            )
+        else:
+            word = draw(st.sampled_from(["1.5", "[1, 2]", "a" * 1000, "x"])).encode()
+            indices = pa.array(np.zeros(rows, dtype=np.int32))
+            values = pa.array([word if kind == "bytes" else word.decode()])
+            columns[name] = pa.DictionaryArray.from_arrays(indices, values)
+    metadata = {
+        METADATA_KEY: json.dumps(mutated(draw, {"format": 1, "joints": ["a", "b"], "feet": ["a"]}), default=str).encode("utf-8", "replace")
+    }
+    table = pa.table(columns)
+    if draw(st.booleans()):
+        table = table.replace_schema_metadata(metadata)
+    pq.write_table(table, folder / "log.parquet", compression="zstd", store_schema=draw(st.booleans()))
+    return [draw(st.sampled_from([[*IMPORT, "log.parquet"], ["log", "show", "log.parquet"]]))]
+
+
+def csv(draw: Draw, folder: Path) -> Verbs:
+    lines = files()["run.csv"].decode().splitlines()
+    for _ in range(draw(st.integers(1, 4))):
+        row = draw(st.integers(0, len(lines) - 1))
+        cells = lines[row].split(",")
+        cells[draw(st.integers(0, len(cells) - 1))] = draw(texts) if draw(st.booleans()) else str(draw(numbers))
+        lines[row] = draw(st.sampled_from([",", ";", "\t", " ", ","])).join(cells)
+    ending = draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]))
+    (folder / "run.csv").write_bytes(ending.join(lines).encode(encoding, "replace"))
+    write(folder / "m.yaml", yaml_text(draw, MAP))
+    return [
+        [
+            *IMPORT,
+            "run.csv",
+            *(["--map", "m.yaml"] if draw(st.booleans()) else []),
+            *(["--time-unit", "ms"] if draw(st.integers(0, 4)) == 0 else []),
+        ]
+    ]
+
+
+def archive(draw: Draw, folder: Path) -> Verbs:
+    """Zip files: hostile member names, bombs, headers that lie, pickles."""
+    built = io.BytesIO()
+    with zipfile.ZipFile(built, "w", zipfile.ZIP_DEFLATED) as file:
+        for k in range(draw(st.integers(1, 4))):
+            name = draw(
+                st.sampled_from(
+                    [
+                        f"a{k}.npy",
+                        "time.npy",
+                        "dof_pos.npy",
+                        "des_dof_pos.npy",
+                        "../up.npy",
+                        "/abs.npy",
+                        "data.pkl",
+                        "x/version",
+                        draw(texts).replace("\0", ""),
+                    ]
+                )
+            )
+            kind = draw(st.sampled_from(["array", "array", "big", "lie", "object", "text", "bytes"]))
+            content = io.BytesIO()
+            if kind == "array":
+                np.save(content, np.zeros(draw(st.sampled_from([(), (0,), (60,), (60, 12), (60, 2, 6), (1, 1, 1, 1)]))))
+            elif kind == "big":
+                np.save(content, np.zeros(draw(st.sampled_from([10**4, 10**7])), dtype=np.float64))
+            elif kind == "text":
+                np.save(content, np.array(["x" * 100] * 60))
+            elif kind == "lie":
+                np.save(content, np.zeros(3))
+                content = io.BytesIO(
+                    content.getvalue().replace(
+                        b"(3,)", draw(st.sampled_from([b"(3000000000,)", b"(-3,)", b"(3,3,3,3)", b"('a',)", b"(True,)"]))
+                    )
+                )
+            elif kind == "object":
+                content.write(
+                    b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(128) + b"\x80\x04cos\nsystem\n."
+                )
+            else:
+                content.write(draw(st.binary(max_size=100)))
+            file.writestr(name or "x", content.getvalue())
+    data = built.getvalue()
+    (folder / "run.npz").write_bytes(damaged(draw, data) if draw(st.integers(0, 3)) == 0 else data)
+    return [[*IMPORT, "run.npz"]]
+
+
+def nothing_escaped(folder: Path) -> None:
+    """No member of an archive left it."""
+    assert not (folder.parent / "up.npy").exists()
+
+
+KINDS = (
+    Kind("log bytes", log_bytes, cases=2500), Kind("log values", log_values, cases=2000), Kind("log tables", log_tables, cases=700),
+    Kind("CSV and map", csv, cases=1500), Kind("archive", archive, nothing_escaped, cases=700),
+)  # fmt: skip
