@@ -1,16 +1,18 @@
-"""Does the policy walk better on a robot whose physics nobody told it? Log, fit, fine-tune, measured on the virtual robot.
+"""Does the policy walk better on a robot whose physics nobody told it? Log, fit, fine-tune, measured on the
+virtual robot.
 
   python bench/close_the_loop.py                        # all pieces; every step continues where it was stopped
   python bench/close_the_loop.py --pieces go2-spring
   python bench/close_the_loop.py --pieces ablation --minutes 5
 
-For each virtual robot: 64 episodes of 4 s, `surefoot fit`, `surefoot finetune`, and both policies on the virtual robot: where they
-are after 4 s at full speed in +x, -x, +y and -y, off the place that was commanded (total drift: the four distances summed) and off
-the line to it (lateral), tracking, falls. `ablation`, on go2-identified and with the same training time: fine-tuning in the nominal
-simulator, under wide randomization instead of an adaptation, and with an adaptation fitted by match-o and by match-s with a horizon of
-one tick (CMA-ES, with as many simulated seconds as our fit took and our cost on falls, which the publication does not have); all
-of them trimmed in their own simulator as ours is. Beside them ours with nothing but the trim, and without it. `slow log`: the log has
-speeds up to 0.6 m/s only. Steps run by the commands that a user would give, in runs/close_the_loop. Writes bench/results/close_the_loop.json.
+For each virtual robot: 64 episodes of 4 s, `surefoot fit`, `surefoot finetune`, and both policies on the virtual robot:
+where they are after 4 s at full speed in +x, -x, +y and -y, off the place that was commanded (total drift: the four
+distances summed) and off the line to it (lateral), tracking, falls. `ablation`, on go2-identified and with the same
+training time: fine-tuning in the nominal simulator, under wide randomization instead of an adaptation, and with an
+adaptation fitted by match-o and by match-s with a horizon of one tick (CMA-ES, with as many simulated seconds as our
+fit took and our cost on falls, which the publication does not have); all of them trimmed in their own simulator as ours
+is. Beside them ours with nothing but the trim, and without it. `slow log`: the log has speeds up to 0.6 m/s only. Steps
+run by the commands that a user would give, in runs/close_the_loop. Writes bench/results/close_the_loop.json.
 """
 
 import argparse
@@ -37,11 +39,20 @@ WORK = Path("runs/close_the_loop")
 POLICY = "walk"
 STRAIGHT = ("+x", "-x", "+y", "-y")
 WIDE = {  # all that a fit searches, from as wide as it may lie
-    "armature_kgm2": {"set": [0.005, 0.05]}, "dry_friction_nm": {"set": [0.0, 1.5]}, "viscous_friction_nms": {"set": [0.0, 0.5]},
-    "delay_s": {"set": [0.0, 0.02], "together": True}, "motor_strength": {"scale": [0.8, 1.2]}, "floor_friction": {"set": [0.3, 2.0]},
-    "base_mass_kg": {"scale": [0.85, 1.25]}, "base_com_offset_m": {"set": [-0.04, 0.04]}, "encoder_noise_rad": 0.01,
-    "velocity_noise_rad_s": 0.3, "gyro_noise_rad_s": 0.05, "gravity_noise": 0.02, "push": {"velocity_m_s": 0.5, "every_s": 5.0},
-}  # fmt: skip
+    "armature_kgm2": {"set": [0.005, 0.05]},
+    "dry_friction_nm": {"set": [0.0, 1.5]},
+    "viscous_friction_nms": {"set": [0.0, 0.5]},
+    "delay_s": {"set": [0.0, 0.02], "together": True},
+    "motor_strength": {"scale": [0.8, 1.2]},
+    "floor_friction": {"set": [0.3, 2.0]},
+    "base_mass_kg": {"scale": [0.85, 1.25]},
+    "base_com_offset_m": {"set": [-0.04, 0.04]},
+    "encoder_noise_rad": 0.01,
+    "velocity_noise_rad_s": 0.3,
+    "gyro_noise_rad_s": 0.05,
+    "gravity_noise": 0.02,
+    "push": {"velocity_m_s": 0.5, "every_s": 5.0},
+}
 
 
 def surefoot(*words: str) -> float:
@@ -52,14 +63,22 @@ def surefoot(*words: str) -> float:
 
 
 def drawn_twin(k: int) -> str:
-    """A virtual robot that nobody chose: each type of joint its own friction and inertia, and on one of them a spring."""
+    """A virtual robot that nobody chose: each type of joint its own friction and inertia, and on one of
+    them a spring.
+    """
     robot, rng, path = load_robot("go2"), np.random.default_rng([k, 97]), WORK / f"drawn-{k}.yaml"
     content: dict[str, Any] = {"robot": "go2"}
-    for name, span in (("armature_kgm2", (0.015, 0.045)), ("dry_friction_nm", (0.3, 1.2)), ("viscous_friction_nms", (0.1, 0.4))):
+    for name, span in (
+        ("armature_kgm2", (0.015, 0.045)),
+        ("dry_friction_nm", (0.3, 1.2)),
+        ("viscous_friction_nms", (0.1, 0.4)),
+    ):
         content[name] = {f"*_{label}": round(float(rng.uniform(*span)), 4) for label in joint_types(robot)}
     content |= {"delay_s": round(float(rng.uniform(0.002, 0.012)), 4), "torque_noise_nm": 0.5}
     if k % 2:
-        content["springs"] = [{"joints": "*_thigh_joint", "stiffness_nm_per_rad": round(float(rng.uniform(6, 15)), 2), "rest_rad": 0.8}]
+        content["springs"] = [
+            {"joints": "*_thigh_joint", "stiffness_nm_per_rad": round(float(rng.uniform(6, 15)), 2), "rest_rad": 0.8}
+        ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(content))
     return str(path)
@@ -70,24 +89,49 @@ def figures(found: Evaluation) -> dict[str, Any]:
     ways = {name: found.directions[name] for name in STRAIGHT}
     off = {name: way.off_m for name, way in ways.items()}
     return {
-        "drift_m": off, "total_drift_m": sum(off.values()), "total_lateral_m": sum(way.lateral_abs_m for way in ways.values()),
-        "velocity_error_m_s": found.walk.velocity_error_m_s, "turn_error_rad_s": found.walk.turn_error_rad_s, "falls": found.walk.falls, "falls_straight": sum(way.falls for way in ways.values()), "speed_m_s": {name: float(np.hypot(*way.command[:2])) for name, way in ways.items()},
-        "falls_pushed": found.pushed.falls, "episodes": found.walk.episodes, "cost_of_transport": found.walk.cost_of_transport,
-    }  # fmt: skip
+        "drift_m": off,
+        "total_drift_m": sum(off.values()),
+        "total_lateral_m": sum(way.lateral_abs_m for way in ways.values()),
+        "velocity_error_m_s": found.walk.velocity_error_m_s,
+        "turn_error_rad_s": found.walk.turn_error_rad_s,
+        "falls": found.walk.falls,
+        "falls_straight": sum(way.falls for way in ways.values()),
+        "speed_m_s": {name: float(np.hypot(*way.command[:2])) for name, way in ways.items()},
+        "falls_pushed": found.pushed.falls,
+        "episodes": found.walk.episodes,
+        "cost_of_transport": found.walk.cost_of_transport,
+    }
 
 
 def on_twin(policy: Path, twin: str) -> dict[str, Any]:
     """A policy on the virtual robot itself."""
     virtual = load_twin(twin)
     loaded = OnnxPolicy.load(policy)
-    return figures(evaluate(virtual.robot, lambda n: virtual.worlds(n, seed=5), lambda n: PolicyAgent(loaded, virtual.robot, n), seed=5))
+    return figures(
+        evaluate(
+            virtual.robot, lambda n: virtual.worlds(n, seed=5), lambda n: PolicyAgent(loaded, virtual.robot, n), seed=5
+        )
+    )
 
 
 def prepared(folder: Path, twin: str, seed: int, *more: str) -> dict[str, float]:
     """A log of the virtual robot and the fit to it; what they took."""
     log, fit = folder / "log.parquet", folder / "fit"
     if not log.exists():
-        surefoot("record", "--twin", twin, "--policy", POLICY, "--rollouts", "64", "--seed", f"{300 + seed}", "--out", f"{log}", *more)
+        surefoot(
+            "record",
+            "--twin",
+            twin,
+            "--policy",
+            POLICY,
+            "--rollouts",
+            "64",
+            "--seed",
+            f"{300 + seed}",
+            "--out",
+            f"{log}",
+            *more,
+        )
     if (fit / ADAPTATION).exists():
         return {}
     return {"fit_s": surefoot("fit", f"{log}", "--policy", POLICY, "--seed", f"{seed}", "--out", f"{fit}")}
@@ -99,7 +143,18 @@ def tuned(folder: Path, adaptation: Path, minutes: float, seed: int, *more: str)
     policy = out / "policy.onnx"
     if policy.exists() and json.loads((out / "eval.json").read_text()).get("after"):
         return policy, None
-    words = ("finetune", POLICY, "--adaptation", f"{adaptation}", "--out", f"{out}", "--minutes", f"{minutes}", "--seed", f"{seed}")
+    words = (
+        "finetune",
+        POLICY,
+        "--adaptation",
+        f"{adaptation}",
+        "--out",
+        f"{out}",
+        "--minutes",
+        f"{minutes}",
+        "--seed",
+        f"{seed}",
+    )
     return policy, surefoot(*words, *more)
 
 
@@ -111,9 +166,16 @@ def closed(twin: str, name: str, minutes: float, seed: int, *record: str) -> dic
     fit = json.loads((folder / "fit" / "fit.json").read_text())
     before, after = on_twin(load_robot("go2").path.parent / "policies" / f"{POLICY}.onnx", twin), on_twin(policy, twin)
     row = {
-        "commit": commit(), "minutes": minutes, **took, "finetune_s": finetune_s, "fit": fit["verdict"], "family": [one["family"] for one in fit["families"] if one["chosen"]],
-        "before": before, "after": after, "times_less_drift": before["total_drift_m"] / after["total_drift_m"],
-    }  # fmt: skip
+        "commit": commit(),
+        "minutes": minutes,
+        **took,
+        "finetune_s": finetune_s,
+        "fit": fit["verdict"],
+        "family": [one["family"] for one in fit["families"] if one["chosen"]],
+        "before": before,
+        "after": after,
+        "times_less_drift": before["total_drift_m"] / after["total_drift_m"],
+    }
     drifts = f"{before['total_drift_m']:.2f} -> {after['total_drift_m']:.2f} m"
     print(f"{name}: drift {drifts}, falls {before['falls']} -> {after['falls']}", flush=True)
     return row
@@ -134,7 +196,20 @@ def instead(what: str, minutes: float, seed: int) -> dict[str, Any]:
         adaptation = place / "fit"
         if not (adaptation / ADAPTATION).exists():
             log = place / "log.parquet"  # the same walks, with the base as motion capture would see it
-            surefoot("record", "--twin", twin, "--policy", POLICY, "--rollouts", "64", "--seed", "300", "--base", "--out", f"{log}")
+            surefoot(
+                "record",
+                "--twin",
+                twin,
+                "--policy",
+                POLICY,
+                "--rollouts",
+                "64",
+                "--seed",
+                "300",
+                "--base",
+                "--out",
+                f"{log}",
+            )
             ours = sum(one["simulated_s"] for one in json.loads((folder / "fit" / "fit.json").read_text())["families"])
             words = ("fit", f"{log}", "--policy", POLICY, "--search", "cma", "--cost", what, "--family", "static")
             surefoot(*words, "--most-simulated-s", f"{ours:.0f}", "--out", f"{adaptation}")

@@ -4,9 +4,9 @@
 
 The robot is a Go2 with the identified friction and inertia, recorded for 24 episodes of 4 s with torque noise of 0, 2.5
 and 5 N·m, with and without recordings that start 0.02 to 0.1 s late. The simulator has the same physics and the same
-level of noise, other draws and other starts, and one thing wrong: dry friction or armature of all joints, times 0.5 to 2.
-At the factor 1 the simulator is the robot, so the cost there is its floor; curves are drawn as multiples of it, and a
-curve that stays near 1 does not see the error. Bands are the scatter over three seeds of the simulator. Writes
+level of noise, other draws and other starts, and one thing wrong: dry friction or armature of all joints, times 0.5 to
+2. At the factor 1 the simulator is the robot, so the cost there is its floor; curves are drawn as multiples of it, and
+a curve that stays near 1 does not see the error. Bands are the scatter over three seeds of the simulator. Writes
 bench/results/cost_curves.json and cost_curves.html.
 """
 
@@ -82,7 +82,13 @@ def curves(noise_nm: float, shift_s: tuple[float, float], rollouts: int, seconds
             for k, name in enumerate(PARAMETERS):
                 found[name][cost].append([float(value) for value in values[k * len(FACTORS) : (k + 1) * len(FACTORS)]])
     fell = log.metadata["fallen_episodes"]
-    return {"noise_nm": noise_nm, "shift_s": list(shift_s), "robot_fell": fell, "simulator_fell": float(np.mean(fallen)), "costs": found}
+    return {
+        "noise_nm": noise_nm,
+        "shift_s": list(shift_s),
+        "robot_fell": fell,
+        "simulator_fell": float(np.mean(fallen)),
+        "costs": found,
+    }
 
 
 def summary(condition: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
@@ -96,29 +102,45 @@ def summary(condition: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]
             ends = 0.5 * (mean[0] + mean[-1])
             scatter = float(values.std(axis=0, ddof=1).mean()) if len(values) > 1 else float("nan")
             found[name][cost] = {
-                "lowest_at": FACTORS[int(mean.argmin())], "floor": round(float(mean[TRUTH]), 5), "ends_over_floor": round(float(ends / mean[TRUTH]), 2),
+                "lowest_at": FACTORS[int(mean.argmin())],
+                "floor": round(float(mean[TRUTH]), 5),
+                "ends_over_floor": round(float(ends / mean[TRUTH]), 2),
                 "ends_above_floor_in_scatters": round(float((ends - mean[TRUTH]) / scatter), 1),
-            }  # fmt: skip
+            }
     return found
 
 
 def page(conditions: list[dict[str, Any]]) -> str:
     """The curves to look at."""
-    made = Page("What each cost sees of a known error", "Go2, 24 episodes of 4 s; the simulator is the robot with one thing wrong")
+    made = Page(
+        "What each cost sees of a known error",
+        "Go2, 24 episodes of 4 s; the simulator is the robot with one thing wrong",
+    )
     made.text(
-        "A cost at the true value is its floor, drawn as 1. A curve that rises steeply to both sides finds the parameter; one that stays near its floor does not see it, and one that is lowest elsewhere is misled. Bands: scatter over seeds of the simulator."
+        "A cost at the true value is its floor, drawn as 1. A curve that rises steeply to both sides finds the"
+        " parameter; one that stays near its floor does not see it, and one that is lowest elsewhere is misled. Bands:"
+        " scatter over seeds of the simulator."
     )
     made.section("How far a factor of two stands out")
     for name, title in PARAMETERS.items():
-        made.figure(partial(_stands_out, conditions, name, title), "Mean of both ends (0.5 and 2) over the floor, with late recordings.")
+        made.figure(
+            partial(_stands_out, conditions, name, title),
+            "Mean of both ends (0.5 and 2) over the floor, with late recordings.",
+        )
     keys = [Key(f"torque noise {noise:g} N·m", look) for noise, look in zip(NOISE_NM, LOOKS, strict=True)]
     for name, title in PARAMETERS.items():
         made.section(title.capitalize())
         for shift in SHIFTS_S:
-            made.subsection("Recordings start on time" if not any(shift) else f"Recordings start {shift[0]:g} to {shift[1]:g} s late")
+            made.subsection(
+                "Recordings start on time"
+                if not any(shift)
+                else f"Recordings start {shift[0]:g} to {shift[1]:g} s late"
+            )
             chosen = [condition for condition in conditions if condition["shift_s"] == list(shift)]
             made.panels(
-                [_panel(chosen, name, cost) for cost in COSTS], f"Cost over its floor, against {title} as a multiple of the truth.", keys
+                [_panel(chosen, name, cost) for cost in COSTS],
+                f"Cost over its floor, against {title} as a multiple of the truth.",
+                keys,
             )
     made.provenance(provenance())
     return made.render()
@@ -131,7 +153,9 @@ def _panel(conditions: list[dict[str, Any]], name: str, cost: str) -> str:
         values = values / values[:, TRUTH].mean()
         middle, scatter = values.mean(axis=0), values.std(axis=0)
         lines.append(Series("", np.log2(FACTORS), middle, look, middle - scatter, middle + scatter))
-    return line_chart(lines, "log₂ of the factor", "cost / floor", title=cost, levels=[Level(1.0, "floor")], width=PANEL, height=120)
+    return line_chart(
+        lines, "log₂ of the factor", "cost / floor", title=cost, levels=[Level(1.0, "floor")], width=PANEL, height=120
+    )
 
 
 def _stands_out(conditions: list[dict[str, Any]], name: str, title: str, width: int) -> str:
@@ -158,10 +182,14 @@ def main() -> None:
             condition["summary"] = summary(condition)
             conditions.append(condition)
             print(
-                f"noise {noise:g} N·m, late by {shift[0]:g} to {shift[1]:g} s, fell {condition['robot_fell']} and {condition['simulator_fell']:.1%}"
+                f"noise {noise:g} N·m, late by {shift[0]:g} to {shift[1]:g} s, fell {condition['robot_fell']} and"
+                f" {condition['simulator_fell']:.1%}"
             )
             for name in PARAMETERS:
-                told = (f"{cost} {s['ends_over_floor']} at {s['lowest_at']}" for cost, s in condition["summary"][name].items())
+                told = (
+                    f"{cost} {s['ends_over_floor']} at {s['lowest_at']}"
+                    for cost, s in condition["summary"][name].items()
+                )
                 print(f"  {name}: {', '.join(told)}", flush=True)
     content = {
         "rollouts": arguments.rollouts,

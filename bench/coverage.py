@@ -1,10 +1,12 @@
-"""Do the intervals hold? Known parameters are planted and fitted many times; a 90 % interval should hold about 90 % of them.
+"""Do the intervals hold? Known parameters are planted and fitted many times; a 90 % interval should hold
+about 90 % of them.
 
   python bench/coverage.py                     # 20 planted robots
   python bench/coverage.py --robots 5
 
-A smaller problem than a whole fit: joints of all legs tied, 16 episodes of 4 s, no episodes held back. Every robot has its own
-commands, starts and noise. Finished robots are kept: the same command continues. Writes bench/results/coverage.json.
+A smaller problem than a whole fit: joints of all legs tied, 16 episodes of 4 s, no episodes held back. Every robot has
+its own commands, starts and noise. Finished robots are kept: the same command continues. Writes
+bench/results/coverage.json.
 """
 
 import argparse
@@ -33,14 +35,28 @@ def one(seed: int) -> dict[str, Any]:
     settings = FitSettings(tie="type", held_out=0.0, seed=seed)
     found = rehearse(schedule, robot, lambda n: make_agent(POLICY, robot, n), settings, noise, seed=seed)
     knobs = [
-        {"name": knob.name, "planted": found.planted[knob.name], "found": knob.value, "interval": list(knob.interval), "covered": bool(held), "flag": knob.flag}
+        {
+            "name": knob.name,
+            "planted": found.planted[knob.name],
+            "found": knob.value,
+            "interval": list(knob.interval),
+            "covered": bool(held),
+            "flag": knob.flag,
+        }
         for knob, held in zip(found.found, found.covered, strict=True)
-    ]  # fmt: skip
+    ]
     last = found.result.steps[-1]
     return {
-        "seed": seed, "commit": commit(), "torque_noise_nm": noise["torque_noise_nm"], "covered": [int(sum(found.covered)), len(knobs)], "errors": relative_errors(found),
-        "evaluations": last.evaluations, "wall_clock_s": time.perf_counter() - started, "stopped": found.result.stopped, "knobs": knobs,
-    }  # fmt: skip
+        "seed": seed,
+        "commit": commit(),
+        "torque_noise_nm": noise["torque_noise_nm"],
+        "covered": [int(sum(found.covered)), len(knobs)],
+        "errors": relative_errors(found),
+        "evaluations": last.evaluations,
+        "wall_clock_s": time.perf_counter() - started,
+        "stopped": found.result.stopped,
+        "knobs": knobs,
+    }
 
 
 def main() -> None:
@@ -64,7 +80,13 @@ def main() -> None:
         by_parameter = {name: [sum(held), len(held)] for name, held in kinds.items()}
         write_results(
             "coverage.json",
-            {"nominal": 0.9, "coverage": held / every, "covered": [held, every], "by_parameter": by_parameter, "runs": runs},
+            {
+                "nominal": 0.9,
+                "coverage": held / every,
+                "covered": [held, every],
+                "by_parameter": by_parameter,
+                "runs": runs,
+            },
         )
 
 

@@ -2,9 +2,9 @@
 
   python bench/cpu_time.py --base COMMIT      # against the present commit
 
-Both commits are checked out beside each other and run with the same interpreter and packages, five times each, in turns,
-with one thread, so that whatever else the machine does falls on both alike. CPU time is that of the process and its
-children, user and system.
+Both commits are checked out beside each other and run with the same interpreter and packages, five times each, in
+turns, with one thread, so that whatever else the machine does falls on both alike. CPU time is that of the process and
+its children, user and system.
 """
 
 import argparse
@@ -30,20 +30,84 @@ VERBS: dict[str, tuple[str, ...]] = {
     "robot new": ("robot", "new", "hexapod.xml", "--out", "{out}.yaml"),
     "policy show": ("policy", "show", "walk.onnx"),
     "policy attach": ("policy", "attach", "walk.onnx", "--robot", "go2", "--out", "{out}.onnx"),
-    "record": ("record", "--twin", "go2-identified", "--policy", "walk", "--rollouts", "64", "--seconds", "4", "--out", "{out}.parquet", *ONE),
+    "record": (
+        "record",
+        "--twin",
+        "go2-identified",
+        "--policy",
+        "walk",
+        "--rollouts",
+        "64",
+        "--seconds",
+        "4",
+        "--out",
+        "{out}.parquet",
+        *ONE,
+    ),
     "log import": ("log", "import", "log.parquet", "--out", "{out}.parquet"),
     "log show": ("log", "show", "log.parquet"),
     "log plot": ("log", "plot", "log.parquet", "--robot", "go2", "--out", "{out}.html"),
     "doctor": ("doctor", "log.parquet", "--policy", "walk", "--html", "{out}.html"),
     "gap": ("gap", "short.parquet", "--policy", "walk", "--out", "{out}", *ONE),
-    "fit": ("fit", "short.parquet", "--policy", "walk", "--most-evaluations", "60", "--tie", "type", "--family", "static", "--out", "{out}", *ONE),
+    "fit": (
+        "fit",
+        "short.parquet",
+        "--policy",
+        "walk",
+        "--most-evaluations",
+        "60",
+        "--tie",
+        "type",
+        "--family",
+        "static",
+        "--out",
+        "{out}",
+        *ONE,
+    ),
     "evaluate": ("evaluate", "walk", "--episodes", "10", "--straight-episodes", "2", "--out", "{out}.json", *ONE),
-    "verdict": ("verdict", "--before", "walk", "--after", "walk", "--adaptation", "fit", "--episodes", "4", "--straight-episodes", "2", "--candidates", "2", "--candidate-episodes", "2", "--seconds", "4", "--out", "{out}", *ONE),
+    "verdict": (
+        "verdict",
+        "--before",
+        "walk",
+        "--after",
+        "walk",
+        "--adaptation",
+        "fit",
+        "--episodes",
+        "4",
+        "--straight-episodes",
+        "2",
+        "--candidates",
+        "2",
+        "--candidate-episodes",
+        "2",
+        "--seconds",
+        "4",
+        "--out",
+        "{out}",
+        *ONE,
+    ),
     "adapt show": ("adapt", "show", "fit"),
     "adapt export": ("adapt", "export", "fit", "--to", "mjlab", "--out", "{out}.py"),
     "train": ("train", "walk", "--iterations", "4", "--worlds", "128", "--no-evaluate", "--out", "{out}", *ONE),
-    "finetune": ("finetune", "walk", "--adaptation", "fit", "--iterations", "3", "--worlds", "64", "--judges", "8", "--episodes", "4", "--out", "{out}", *ONE),
-}  # fmt: skip
+    "finetune": (
+        "finetune",
+        "walk",
+        "--adaptation",
+        "fit",
+        "--iterations",
+        "3",
+        "--worlds",
+        "64",
+        "--judges",
+        "8",
+        "--episodes",
+        "4",
+        "--out",
+        "{out}",
+        *ONE,
+    ),
+}
 START = "import sys; from surefoot.cli.main import main; sys.argv[0] = 'surefoot'; main()"
 
 
@@ -52,7 +116,9 @@ def run(tree: Path, folder: Path, words: tuple[str, ...]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "MUJOCO_GL": "off"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's second run does not compile the sources again
-    done = subprocess.run([sys.executable, "-c", START, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", START, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1, 3, 4):
         raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-1000:]}")
@@ -108,7 +174,9 @@ def main() -> None:
 
 
 def _commit(name: str) -> str:
-    return subprocess.run(["git", "-C", str(HERE), "rev-parse", name], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-C", str(HERE), "rev-parse", name], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,13 @@ from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
 
 ROBOT, POLICY = "go2", "walk"
-TRUE = {"go2-identified": "friction", "go2-spring": "spring", "go2-worn": "strength", "go2-slippery": "contact", "nominal": "none"}
+TRUE = {
+    "go2-identified": "friction",
+    "go2-spring": "spring",
+    "go2-worn": "strength",
+    "go2-slippery": "contact",
+    "nominal": "none",
+}
 ROLLOUTS, SECONDS = 32, 4.0
 
 
@@ -39,11 +45,19 @@ def one(name: str, seed: int) -> dict[str, Any]:
     found = diagnose_gap(log, schedule, robot, lambda n: make_agent(POLICY, robot, n), measured, seed=seed)
     gap = measured.gap
     return {
-        "twin": name, "seed": seed, "says": found.causes[0].key if found.causes else "none", "sure": found.sure,
-        "sentence": found.says, "gap": gap.total, "floor": gap.total_floor, "limit": gap.total_limit,
-        "remaining": {cause.key: cause.cost for cause in found.causes}, "evaluations": found.evaluations,
-        "simulated_s": found.simulated_s, "wall_clock_s": time.perf_counter() - started,
-    }  # fmt: skip
+        "twin": name,
+        "seed": seed,
+        "says": found.causes[0].key if found.causes else "none",
+        "sure": found.sure,
+        "sentence": found.says,
+        "gap": gap.total,
+        "floor": gap.total_floor,
+        "limit": gap.total_limit,
+        "remaining": {cause.key: cause.cost for cause in found.causes},
+        "evaluations": found.evaluations,
+        "simulated_s": found.simulated_s,
+        "wall_clock_s": time.perf_counter() - started,
+    }
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""How fast and how exact the Wasserstein distance of many channels is, beside scipy and POT, and what share of a search it takes.
+"""How fast and how exact the Wasserstein distance of many channels is, beside scipy and POT, and what share
+of a search it takes.
 
   python bench/distance.py            # needs scipy and POT: pip install scipy pot
 
@@ -37,7 +38,10 @@ try:
     import ot
     from scipy.stats import wasserstein_distance
 except ImportError as missing:
-    sys.exit(f"this benchmark compares with scipy and POT, and {missing.name} is not installed; `pip install scipy pot` adds both")
+    sys.exit(
+        f"this benchmark compares with scipy and POT, and {missing.name} is not installed; `pip install scipy pot` adds"
+        " both"
+    )
 
 SAMPLES, CHANNELS = 12_800, 36
 POPULATION, EPISODES, SECONDS = 32, 64, 4.0
@@ -103,15 +107,23 @@ def share(candidates: int, repeats: int) -> dict[str, Any]:
         start = time.perf_counter()
         run = simulator.run(None, np.zeros((candidates, 0)), seed=k)
         rolled.append((time.perf_counter() - start) * POPULATION / candidates)
-        population = Simulated(np.resize(run.samples, (POPULATION, *run.samples.shape[1:])), run.piece, np.resize(run.fallen, POPULATION))
+        population = Simulated(
+            np.resize(run.samples, (POPULATION, *run.samples.shape[1:])), run.piece, np.resize(run.fallen, POPULATION)
+        )
         start = time.perf_counter()
         cost(population)
         scored.append(time.perf_counter() - start)
     return {
-        "population": POPULATION, "pieces": schedule.n, "ticks": schedule.command.shape[1], "channels": CHANNELS, "physics_hz": robot.physics_hz,
-        "rollouts_s": round(float(np.median(rolled)), 2), "rollouts_are": f"the time of {candidates} candidates, times {POPULATION / candidates:g}",
-        "scoring_s": round(float(np.median(scored)), 3), "share_percent": round(100 * float(np.median(scored) / np.median(rolled)), 2),
-    }  # fmt: skip
+        "population": POPULATION,
+        "pieces": schedule.n,
+        "ticks": schedule.command.shape[1],
+        "channels": CHANNELS,
+        "physics_hz": robot.physics_hz,
+        "rollouts_s": round(float(np.median(rolled)), 2),
+        "rollouts_are": f"the time of {candidates} candidates, times {POPULATION / candidates:g}",
+        "scoring_s": round(float(np.median(scored)), 3),
+        "share_percent": round(100 * float(np.median(scored) / np.median(rolled)), 2),
+    }
 
 
 def main() -> None:
@@ -129,16 +141,24 @@ def main() -> None:
         print(f"{name}: {found['fastest_ms']} ms, times faster than {found['times_faster_than']}")
     print("largest difference to scipy:", exact)
     part = share(arguments.candidates, 3)
-    print(f"scoring {POPULATION} candidates: {part['scoring_s']} s beside {part['rollouts_s']} s of rollouts, {part['share_percent']} %")
+    print(
+        f"scoring {POPULATION} candidates: {part['scoring_s']} s beside {part['rollouts_s']} s of rollouts,"
+        f" {part['share_percent']} %"
+    )
     single = fast["single precision, as samples are"]["times_faster_than"]
     content = {
-        "samples": SAMPLES, "channels": CHANNELS, "speed": fast, "largest_difference_to_scipy": exact, "share": part,
+        "samples": SAMPLES,
+        "channels": CHANNELS,
+        "speed": fast,
+        "largest_difference_to_scipy": exact,
+        "share": part,
         "asked": {
-            "10 times faster than both": min(single.values()) >= 10, "1e-9 in double precision": max(exact.values()) <= 1e-9,
+            "10 times faster than both": min(single.values()) >= 10,
+            "1e-9 in double precision": max(exact.values()) <= 1e-9,
             "less than 5 percent of the rollouts": part["share_percent"] < 5,
         },
         "compared_with": {name: version(name) for name in ("scipy", "pot")},
-    }  # fmt: skip
+    }
     write_results("distance.json", content, arguments.out)
 
 

@@ -5,13 +5,13 @@
   python bench/fuzz.py --only "MJCF:17"       # one block of cases again, with what each printed
 
 Hypothesis draws structured mutations of sound files (`fuzz_kinds/`). A case fails when anything else happens than an
-exit code that the verb has and at most one sentence on standard error: an exception, a signal, more than 30 s, more than
-1.5 GB, a control character on the terminal, an input that changed, or a file that was written outside of the output.
-The watchdog may end a process (exit code 2 and its sentence); that is counted as "stopped".
+exit code that the verb has and at most one sentence on standard error: an exception, a signal, more than 30 s, more
+than 1.5 GB, a control character on the terminal, an input that changed, or a file that was written outside of the
+output. The watchdog may end a process (exit code 2 and its sentence); that is counted as "stopped".
 
 Whoever adds an input extends this bench: write a module or a function in `fuzz_kinds/` that makes a sound file, mutates
-it and returns the command lines that read it, and list its `Kind`. Mutate the structure (fields, types, counts), not only
-the bytes; let `check` look at what is written from it.
+it and returns the command lines that read it, and list its `Kind`. Mutate the structure (fields, types, counts), not
+only the bytes; let `check` look at what is written from it.
 """
 
 import argparse
@@ -52,19 +52,33 @@ def run_block(kind_name: str, block: int, report: Path, verbose: bool = False, k
     from fuzz_kinds import KINDS
 
     kind = KINDS[kind_name]
-    with report.open("a", encoding="utf-8", buffering=1) as lines, tempfile.TemporaryDirectory(prefix="surefoot-fuzz-") as top:
+    with (
+        report.open("a", encoding="utf-8", buffering=1) as lines,
+        tempfile.TemporaryDirectory(prefix="surefoot-fuzz-") as top,
+    ):
         count = [0]
 
         @seed(block)
-        @settings(max_examples=BLOCK, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+        @settings(
+            max_examples=BLOCK,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         @given(st.data())
         def case(data: st.DataObject) -> None:
             folder = Path(top) / f"case{count[0]}"
             folder.mkdir()
             count[0] += 1
             began = time.perf_counter()
-            outcome, said = run_case(kind, data.draw, folder, lambda: lines.write(json.dumps({"begin": count[0]}) + "\n"))
-            wall_s, peak_gb = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+            outcome, said = run_case(
+                kind, data.draw, folder, lambda: lines.write(json.dumps({"begin": count[0]}) + "\n")
+            )
+            wall_s, peak_gb = (
+                time.perf_counter() - began,
+                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
+            )
             if wall_s > LIMIT_S:
                 outcome, said = "failed", f"took {wall_s:.1f} s; {said}"
             if peak_gb > LIMIT_GB:
@@ -72,7 +86,15 @@ def run_block(kind_name: str, block: int, report: Path, verbose: bool = False, k
             if verbose:
                 print(f"{kind_name}:{block}#{count[0]} {outcome} {wall_s:.2f} s {said}")
             lines.write(
-                json.dumps({"outcome": outcome, "said": said if outcome == "failed" else "", "wall_s": wall_s, "peak_gb": peak_gb}) + "\n"
+                json.dumps(
+                    {
+                        "outcome": outcome,
+                        "said": said if outcome == "failed" else "",
+                        "wall_s": wall_s,
+                        "peak_gb": peak_gb,
+                    }
+                )
+                + "\n"
             )
             if keep is not None and outcome == "failed":
                 shutil.copytree(folder, keep / folder.name, symlinks=True, ignore=shutil.ignore_patterns("pipe"))
@@ -142,8 +164,12 @@ def call_block(kind: str, block: int) -> dict[str, Any]:
         report.touch()
         process = subprocess.Popen(
             [sys.executable, __file__, "--block", f"{kind}:{block}", "--report", str(report)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", env=os.environ | {"PYTHONFAULTHANDLER": "1"},
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=os.environ | {"PYTHONFAULTHANDLER": "1"},
+        )
         size, since = 0, time.monotonic()
         while process.poll() is None:
             time.sleep(0.1)
@@ -168,14 +194,24 @@ def call_block(kind: str, block: int) -> dict[str, Any]:
     elif process.returncode not in (0, 7):
         failures.append(f"{kind}:{block} ended with {process.returncode}: {told[-1500:]}")
     return {
-        "cases": begun, "outcomes": dict(outcomes), "failures": failures,
-        "slowest_s": max((row["wall_s"] for row in done), default=0.0), "peak_gb": max((row["peak_gb"] for row in done), default=0.0),
-    }  # fmt: skip
+        "cases": begun,
+        "outcomes": dict(outcomes),
+        "failures": failures,
+        "slowest_s": max((row["wall_s"] for row in done), default=0.0),
+        "peak_gb": max((row["peak_gb"] for row in done), default=0.0),
+    }
 
 
 def run_kind(kind: str, cases: int, workers: int, first_block: int) -> dict[str, Any]:
     """Blocks until there are enough cases; a block that died has fewer."""
-    total: dict[str, Any] = {"kind": kind, "cases": 0, "outcomes": Counter(), "failures": [], "slowest_s": 0.0, "peak_gb": 0.0}
+    total: dict[str, Any] = {
+        "kind": kind,
+        "cases": 0,
+        "outcomes": Counter(),
+        "failures": [],
+        "slowest_s": 0.0,
+        "peak_gb": 0.0,
+    }
     block = first_block
     with ThreadPoolExecutor(workers) as pool:
         while total["cases"] < cases:
@@ -210,7 +246,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.block or arguments.only:
         kind, block = (arguments.block or arguments.only).rsplit(":", 1)
-        run_block(kind, int(block), arguments.report or Path(os.devnull), verbose=bool(arguments.only), keep=arguments.keep)
+        run_block(
+            kind, int(block), arguments.report or Path(os.devnull), verbose=bool(arguments.only), keep=arguments.keep
+        )
         return
     from fuzz_kinds import KINDS
 
@@ -227,20 +265,28 @@ def main() -> None:
             part.write_text(json.dumps(row, indent=1))
         rows.append(row)
         print(
-            f"{name:14} {row['cases']:6} cases  {row['outcomes']}  slowest {row['slowest_s']} s  peak {row['peak_gb']} GB  {len(row['failures'])} failures  {row['wall_s']} s",
+            f"{name:14} {row['cases']:6} cases  {row['outcomes']}  slowest {row['slowest_s']} s  peak {row['peak_gb']}"
+            f" GB  {len(row['failures'])} failures  {row['wall_s']} s",
             flush=True,
         )
         for failure in row["failures"][:5]:
             print(f"  {failure}", flush=True)
     failed = sum(len(row["failures"]) for row in rows)
     summary = {
-        "cases": sum(row["cases"] for row in rows), "failures": failed, "limit_s": LIMIT_S, "limit_gb": LIMIT_GB, "seed": arguments.seed,
-        "slowest_s": max(row["slowest_s"] for row in rows), "peak_gb": max(row["peak_gb"] for row in rows),
-    }  # fmt: skip
+        "cases": sum(row["cases"] for row in rows),
+        "failures": failed,
+        "limit_s": LIMIT_S,
+        "limit_gb": LIMIT_GB,
+        "seed": arguments.seed,
+        "slowest_s": max(row["slowest_s"] for row in rows),
+        "peak_gb": max(row["peak_gb"] for row in rows),
+    }
     print(summary)
     if not arguments.kind:
         write_results(
-            "fuzz.json", {"summary": summary, "kinds": [{**row, "failures": len(row["failures"])} for row in rows]}, arguments.out
+            "fuzz.json",
+            {"summary": summary, "kinds": [{**row, "failures": len(row["failures"])} for row in rows]},
+            arguments.out,
         )
         shutil.rmtree(PARTS)
     sys.exit(failed > 0)

@@ -3,10 +3,11 @@
   python bench/kills.py                # 100 kills over all verbs; the same command continues
   python bench/kills.py --verb gap     # one verb
 
-Each trial starts a verb in a new folder, kills its process group at a random moment of its usual time, and calls the same
-command line again. `equal` compares what the verb promises to be the same: every figure to the last bit for record, gap,
-fit and verdict; for train and fine-tune, which draw other worlds when they continue, that the asked iterations were done
-and the policy works; for the loop, all of that for its steps. Nothing may be left behind: no lock, no half-written file.
+Each trial starts a verb in a new folder, kills its process group at a random moment of its usual time, and calls the
+same command line again. `equal` compares what the verb promises to be the same: every figure to the last bit for
+record, gap, fit and verdict; for train and fine-tune, which draw other worlds when they continue, that the asked
+iterations were done and the policy works; for the loop, all of that for its steps. Nothing may be left behind: no lock,
+no half-written file.
 """
 
 import argparse
@@ -74,7 +75,9 @@ def run(folder: Path, *words: str) -> None:
 
 
 def same_bytes(*names: str) -> Callable[[Path, Path], str]:
-    return lambda whole, killed: ", ".join(name for name in names if (whole / name).read_bytes() != (killed / name).read_bytes())
+    return lambda whole, killed: ", ".join(
+        name for name in names if (whole / name).read_bytes() != (killed / name).read_bytes()
+    )
 
 
 def same_figures(*names: str) -> Callable[[Path, Path], str]:
@@ -86,7 +89,9 @@ def same_figures(*names: str) -> Callable[[Path, Path], str]:
         return [plain(item) for item in value] if isinstance(value, list) else value
 
     def compare(whole: Path, killed: Path) -> str:
-        pairs = ((name, *(plain(json.loads((folder / name).read_text())) for folder in (whole, killed))) for name in names)
+        pairs = (
+            (name, *(plain(json.loads((folder / name).read_text())) for folder in (whole, killed))) for name in names
+        )
         return ", ".join(f"{name}: {_first_difference(a, b)}" for name, a, b in pairs if a != b)
 
     return compare
@@ -112,7 +117,9 @@ def trained(name: str, iterations: int) -> Callable[[Path, Path], str]:
         actions = policy.run(np.zeros((3, robot.contract.observation_size), np.float32))
         _, state = checkpoint.load(killed / name / "checkpoint.safetensors")
         problems = [] if np.isfinite(actions).all() else ["actions are not finite"]
-        problems += [] if state["iteration"] == iterations else [f"{state['iteration']} iterations instead of {iterations}"]
+        problems += (
+            [] if state["iteration"] == iterations else [f"{state['iteration']} iterations instead of {iterations}"]
+        )
         left = {path.name for path in (whole / name).iterdir()} ^ {path.name for path in (killed / name).iterdir()}
         problems += [f"other files: {', '.join(sorted(left))}"] if left else []
         return "; ".join(problems)
@@ -122,10 +129,13 @@ def trained(name: str, iterations: int) -> Callable[[Path, Path], str]:
 
 def looped(whole: Path, killed: Path) -> str:
     found = [
-        same_bytes("loop/record/log.parquet")(whole, killed), same_figures("loop/gap/gap.json", "loop/doctor/doctor.json")(whole, killed),
+        same_bytes("loop/record/log.parquet")(whole, killed),
+        same_figures("loop/gap/gap.json", "loop/doctor/doctor.json")(whole, killed),
         same_figures("loop/fit/adaptation.json")(whole, killed),
-    ]  # fmt: skip
-    states = {name: step["state"] for name, step in json.loads((killed / "loop" / "run.json").read_text())["steps"].items()}
+    ]
+    states = {
+        name: step["state"] for name, step in json.loads((killed / "loop" / "run.json").read_text())["steps"].items()
+    }
     found += [f"steps {states}"] if set(states.values()) != {"done"} else []
     found += [] if (killed / "loop" / "report.html").exists() else ["no report"]
     return "; ".join(part for part in found if part)
@@ -133,24 +143,90 @@ def looped(whole: Path, killed: Path) -> str:
 
 THREAD = ("--threads", "1")
 TRIALS = {
-    "record": Trial(("record", "--twin", "go2-identified", "--policy", "walk", "--rollouts", "48", "--seconds", "4", "--out", "new.parquet", *THREAD), 16, same_bytes("new.parquet")),
-    "gap": Trial(("gap", "log.parquet", "--policy", "walk", "--out", "gap", *THREAD), 18, same_figures("gap/gap.json")),
-    "fit": Trial(("fit", "log.parquet", "--policy", "walk", "--out", "new", *SMALL_FIT), 18, same_figures("new/adaptation.json", "new/fit.json")),
-    "verdict": Trial(
-        ("verdict", "--before", "walk", "--after", "walk", "--adaptation", "fit", "--episodes", "4", "--straight-episodes", "2", "--candidates", "2", "--candidate-episodes", "2", "--seconds", "4", "--out", "verdict", *THREAD),
-        16, same_figures("verdict/verdict.json"),
+    "record": Trial(
+        (
+            "record",
+            "--twin",
+            "go2-identified",
+            "--policy",
+            "walk",
+            "--rollouts",
+            "48",
+            "--seconds",
+            "4",
+            "--out",
+            "new.parquet",
+            *THREAD,
+        ),
+        16,
+        same_bytes("new.parquet"),
     ),
-    "train": Trial(("train", "walk", "--out", "train", "--iterations", "12", "--worlds", "64", "--no-evaluate", *THREAD), 14, trained("train", 12)),
+    "gap": Trial(("gap", "log.parquet", "--policy", "walk", "--out", "gap", *THREAD), 18, same_figures("gap/gap.json")),
+    "fit": Trial(
+        ("fit", "log.parquet", "--policy", "walk", "--out", "new", *SMALL_FIT),
+        18,
+        same_figures("new/adaptation.json", "new/fit.json"),
+    ),
+    "verdict": Trial(
+        (
+            "verdict",
+            "--before",
+            "walk",
+            "--after",
+            "walk",
+            "--adaptation",
+            "fit",
+            "--episodes",
+            "4",
+            "--straight-episodes",
+            "2",
+            "--candidates",
+            "2",
+            "--candidate-episodes",
+            "2",
+            "--seconds",
+            "4",
+            "--out",
+            "verdict",
+            *THREAD,
+        ),
+        16,
+        same_figures("verdict/verdict.json"),
+    ),
+    "train": Trial(
+        ("train", "walk", "--out", "train", "--iterations", "12", "--worlds", "64", "--no-evaluate", *THREAD),
+        14,
+        trained("train", 12),
+    ),
     "finetune": Trial(
-        ("finetune", "walk", "--adaptation", "fit", "--out", "tuned", "--iterations", "8", "--worlds", "64", "--judges", "8", "--episodes", "4", *THREAD), 12,
+        (
+            "finetune",
+            "walk",
+            "--adaptation",
+            "fit",
+            "--out",
+            "tuned",
+            "--iterations",
+            "8",
+            "--worlds",
+            "64",
+            "--judges",
+            "8",
+            "--episodes",
+            "4",
+            *THREAD,
+        ),
+        12,
         trained("tuned", 8),
     ),
     "loop": Trial(("loop", "log.parquet", "--policy", "walk", "--minutes", "0.1", "--out", "loop", *THREAD), 6, looped),
-}  # fmt: skip
+}
 
 
 def start(words: tuple[str, ...], folder: Path) -> subprocess.Popen:
-    return subprocess.Popen([SCRIPT, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        [SCRIPT, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 def copy_inputs(source: Path, folder: Path) -> None:
@@ -176,7 +252,11 @@ def one_kill(verb: str, seed: int, source: Path, whole: Path, usual_s: float) ->
     began = time.monotonic()
     _, error = again.communicate(timeout=1800)
     left = [str(path.relative_to(folder)) for path in folder.rglob(".surefoot*") if path.name != ".surefoot.json"]
-    problem = f"exit code {again.returncode}: {error[-500:]}" if again.returncode not in (0, 3, 4) else trial.equal(whole, folder)
+    problem = (
+        f"exit code {again.returncode}: {error[-500:]}"
+        if again.returncode not in (0, 3, 4)
+        else trial.equal(whole, folder)
+    )
     problem += f"; left behind {left}" if left else ""
     shutil.rmtree(folder)
     return {
@@ -216,7 +296,8 @@ def main() -> None:
                 row = one_kill(verb, seed, source, whole, usual_s)
                 rows.append(row | {"usual_s": round(usual_s, 1), "commit": commit()})
                 print(
-                    f"{verb:9} killed after {row['at_s']:6.2f} of {usual_s:.1f} s{'' if row['killed'] else ' (had ended)'}  {row['problem'] or 'same'}",
+                    f"{verb:9} killed after {row['at_s']:6.2f} of {usual_s:.1f}"
+                    f" s{'' if row['killed'] else ' (had ended)'}  {row['problem'] or 'same'}",
                     flush=True,
                 )
                 _write(rows, arguments.out)

@@ -41,9 +41,18 @@ def made(seconds: float) -> RobotLog:
         (lambda: rng.normal(size=(rows, 3)).astype(np.float32)),
     )
     return RobotLog(
-        contract.joints, np.zeros(rows, np.int32), np.arange(rows) / HZ, vector(), joint(), joint(), joint(), vector(), vector(), torque_nm=joint(),
+        contract.joints,
+        np.zeros(rows, np.int32),
+        np.arange(rows) / HZ,
+        vector(),
+        joint(),
+        joint(),
+        joint(),
+        vector(),
+        vector(),
+        torque_nm=joint(),
         metadata={"robot": "go2", "control_hz": HZ},
-    )  # fmt: skip
+    )
 
 
 def prepare(folder: Path, seconds: float) -> None:
@@ -52,8 +61,10 @@ def prepare(folder: Path, seconds: float) -> None:
     write_log(log, folder / "log.parquet")
     np.savez(folder / "run.npz", time=log.time_s, dof_pos=log.joint_position_rad, des_dof_pos=log.action)
     columns = {"time": log.time_s} | {
-        f"{name}_{joint}": values[:, i] for name, values in (("q", log.joint_position_rad), ("qd", log.joint_velocity_rad_s), ("q_des", log.action)) for i, joint in enumerate(log.joints)
-    }  # fmt: skip
+        f"{name}_{joint}": values[:, i]
+        for name, values in (("q", log.joint_position_rad), ("qd", log.joint_velocity_rad_s), ("q_des", log.action))
+        for i, joint in enumerate(log.joints)
+    }
     pa_csv.write_csv(pa.table(columns), folder / "run.csv")
     _write_mcap(folder, log)
 
@@ -81,9 +92,12 @@ def measure(what: str, folder: Path, seconds: float) -> dict[str, float]:
         return lambda: assemble([read_recording(folder / name, robot.contract)], robot, MapFile())
 
     jobs: dict[str, Callable[[], object]] = {
-        "write": lambda: write_log(log, folder / "written.parquet") if log else None, "read": lambda: read_log(folder / "log.parquet"),
-        "import npz": bring_in("run.npz"), "import csv": bring_in("run.csv"), "import mcap": bring_in("bag/bag.mcap"),
-    }  # fmt: skip
+        "write": lambda: write_log(log, folder / "written.parquet") if log else None,
+        "read": lambda: read_log(folder / "log.parquet"),
+        "import npz": bring_in("run.npz"),
+        "import csv": bring_in("run.csv"),
+        "import mcap": bring_in("bag/bag.mcap"),
+    }
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -114,7 +128,9 @@ def main() -> None:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 found[what] = pool.submit(measure, what, folder, seconds).result()
             print(f"{what:12} {found[what]['seconds']:6.2f} s   peak {found[what]['peak_mb']:5} MB")
-    write_results("log_io.json", {"minutes": arguments.minutes, "hz": HZ, "size_mb": sizes, "jobs": found}, arguments.out)
+    write_results(
+        "log_io.json", {"minutes": arguments.minutes, "hz": HZ, "size_mb": sizes, "jobs": found}, arguments.out
+    )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""Physics that the simulator has no part for: found, chosen and shown on robots with springs, bump stops and dead bands.
+"""Physics that the simulator has no part for: found, chosen and shown on robots with springs, bump stops
+and dead bands.
 
   python bench/missing_physics.py                      # all pieces; what is done is kept, the same command continues
   python bench/missing_physics.py --pieces springs     # springs bends choices versus worn range full
 
-`springs`, `bends`: virtual robots with other friction, inertia and delay than the simulator, and a spring or a torque that is not
-linear; 32 episodes of 4 s, static parameters tied by type. Each family's held-out gap beside its floor, and the torque over
-position beside the true one where the log has support (RMS of the difference over RMS of the truth). `choices`: which family is
-chosen for ten mixed robots, 16 episodes. `versus`: the linear stage against separable CMA-ES on the weights of the network
-and on the same linear terms, to the same held-out gap. `worn`: what of go2-worn closes. `range`: fitted to a log with
-speeds up to 0.6 m/s, measured at 1 m/s. `full`: one spring at the size of a user's log (64 episodes, joints not tied).
-Writes bench/results/missing_physics.json.
+`springs`, `bends`: virtual robots with other friction, inertia and delay than the simulator, and a spring or a torque
+that is not linear; 32 episodes of 4 s, static parameters tied by type. Each family's held-out gap beside its floor, and
+the torque over position beside the true one where the log has support (RMS of the difference over RMS of the truth).
+`choices`: which family is chosen for ten mixed robots, 16 episodes. `versus`: the linear stage against separable CMA-ES
+on the weights of the network and on the same linear terms, to the same held-out gap. `worn`: what of go2-worn closes.
+`range`: fitted to a log with speeds up to 0.6 m/s, measured at 1 m/s. `full`: one spring at the size of a user's log
+(64 episodes, joints not tied). Writes bench/results/missing_physics.json.
 """
 
 import argparse
@@ -43,7 +44,13 @@ from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin, load_twin
 
 POLICY, SECONDS = "walk", 4.0
-SHIFTED = {"armature_kgm2": 0.02, "dry_friction_nm": 0.4, "viscous_friction_nms": 0.2, "delay_s": 0.006, "torque_noise_nm": 0.5}
+SHIFTED = {
+    "armature_kgm2": 0.02,
+    "dry_friction_nm": 0.4,
+    "viscous_friction_nms": 0.2,
+    "delay_s": 0.006,
+    "torque_noise_nm": 0.5,
+}
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,9 @@ def agents(robot: Robot) -> Callable[[int], Agent]:
     return lambda n: make_agent(POLICY, robot, n)
 
 
-def fit(log: RobotLog, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...] = RUNGS) -> tuple[FitResult, dict[str, FitResult]]:
+def fit(
+    log: RobotLog, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...] = RUNGS
+) -> tuple[FitResult, dict[str, FitResult]]:
     """The chosen family, and each that was tried."""
     schedule, each = schedule_of(log, robot), {}
 
@@ -94,7 +103,8 @@ def fit(log: RobotLog, robot: Robot, settings: FitSettings, rungs: tuple[Family,
         found = Fit(log, schedule, robot, agents(robot), asked, None, start=start, base=base).run()
         held = found.held_after.gap if found.held_after else found.after.gap
         print(
-            f"  {asked.family.name}: held out {held.total:.4f}, floor {held.total_floor:.4f}, {time.perf_counter() - started:.0f} s",
+            f"  {asked.family.name}: held out {held.total:.4f}, floor {held.total_floor:.4f},"
+            f" {time.perf_counter() - started:.0f} s",
             flush=True,
         )
         each[asked.family.name] = found
@@ -104,7 +114,9 @@ def fit(log: RobotLog, robot: Robot, settings: FitSettings, rungs: tuple[Family,
 
 
 def curve_error(result: FitResult, robot: Robot, case: Case) -> dict[str, float]:
-    """How far the torque over position is off, where the log has support, by group of joints that carry it; and what the others got."""
+    """How far the torque over position is off, where the log has support, by group of joints that carry it;
+    and what the others got.
+    """
     found, elsewhere = {}, 0.0
     for over, _ in added(result, robot):
         inside = (over.x >= over.support[0]) & (over.x <= over.support[1])
@@ -132,10 +144,14 @@ def hidden_physics(name: str, case: Case, rungs: tuple[Family, ...], seed: int) 
     wall_s = time.perf_counter() - started
     held_before = result.held_before.gap if result.held_before else result.before.gap
     return {
-        "commit": commit(), "held_out_before": held_before.total, "families": rows_of(result), "wall_clock_s": wall_s,
-        "says_static": verdict(each["static"]).says, "curve_off": {family: curve_error(one, robot, case) for family, one in each.items() if family != "static"},
+        "commit": commit(),
+        "held_out_before": held_before.total,
+        "families": rows_of(result),
+        "wall_clock_s": wall_s,
+        "says_static": verdict(each["static"]).says,
+        "curve_off": {family: curve_error(one, robot, case) for family, one in each.items() if family != "static"},
         "words": torque_words(result.adaptation.knobs, robot, result.knots),
-    }  # fmt: skip
+    }
 
 
 def choice(name: str, twin: Twin, wanted: str, seed: int) -> dict[str, Any]:
@@ -146,8 +162,13 @@ def choice(name: str, twin: Twin, wanted: str, seed: int) -> dict[str, Any]:
     chosen = "nothing" if not result.steps else result.adaptation.family
     print(f"{name}: {chosen}, wanted {wanted}", flush=True)
     return {
-        "commit": commit(), "wanted": wanted, "chosen": chosen, "right": chosen == wanted, "families": rows_of(result), "stopped": result.stopped,
-    }  # fmt: skip
+        "commit": commit(),
+        "wanted": wanted,
+        "chosen": chosen,
+        "right": chosen == wanted,
+        "families": rows_of(result),
+        "stopped": result.stopped,
+    }
 
 
 def mixed(robot: Robot) -> dict[str, tuple[Twin, str]]:
@@ -157,14 +178,23 @@ def mixed(robot: Robot) -> dict[str, tuple[Twin, str]]:
     for k in range(4):
         types = joint_types(robot)
         drawn: dict[str, Any] = {}
-        for parameter, span in (("armature_kgm2", (0.012, 0.05)), ("dry_friction_nm", (0.3, 1.2)), ("viscous_friction_nms", (0.1, 0.4))):
+        for parameter, span in (
+            ("armature_kgm2", (0.012, 0.05)),
+            ("dry_friction_nm", (0.3, 1.2)),
+            ("viscous_friction_nms", (0.1, 0.4)),
+        ):
             values = np.zeros(robot.contract.n_joints)
             for joints in types.values():
                 values[list(joints)] = rng.uniform(*span)
             drawn[parameter] = tuple(values)
         drawn |= {"delay_s": float(rng.uniform(0.0, 0.012)), "torque_noise_nm": float(rng.uniform(0.2, 1.0))}
         found[f"shifted {k}"] = Twin(f"shifted-{k}", Physics(robot, drawn)), "static"
-    for name in ("calves 12 N·m/rad at -1.8", "thighs 15 N·m/rad at 0.7", "one calf 20 N·m/rad at -1.7", "calves 5 N·m/rad at -2.2"):
+    for name in (
+        "calves 12 N·m/rad at -1.8",
+        "thighs 15 N·m/rad at 0.7",
+        "one calf 20 N·m/rad at -1.7",
+        "calves 5 N·m/rad at -2.2",
+    ):
         found[name] = SPRINGS[name].twin(robot, name, SHIFTED), "residual"
     found["nominal 0"] = Twin("nominal", Physics(robot, {})), "nothing"
     found["nominal 1"] = Twin("nominal", Physics(robot, {})), "nothing"
@@ -172,29 +202,49 @@ def mixed(robot: Robot) -> dict[str, tuple[Twin, str]]:
 
 
 def versus(seed: int) -> dict[str, Any]:
-    """On the calf spring, from the same static parameters: ours against separable CMA-ES, by held-out gap over evaluations."""
+    """On the calf spring, from the same static parameters: ours against separable CMA-ES, by held-out gap
+    over evaluations.
+    """
     robot = load_robot("go2")
-    log = record(SPRINGS["calves 12 N·m/rad at -1.8"].twin(robot, "spring", SHIFTED), POLICY, rollouts=16, seconds=SECONDS, seed=760 + seed)
+    log = record(
+        SPRINGS["calves 12 N·m/rad at -1.8"].twin(robot, "spring", SHIFTED),
+        POLICY,
+        rollouts=16,
+        seconds=SECONDS,
+        seed=760 + seed,
+    )
     schedule = schedule_of(log, robot)
     fitted, held = split(schedule, 0.25, seed)
     assert held is not None
 
     def judged(physics: Any, point: np.ndarray | None = None) -> float:
-        return measure(log, held, robot, agents(robot), physics=physics, point=point, seed=5, runs=2, may_fall=True).gap.total
+        return measure(
+            log, held, robot, agents(robot), physics=physics, point=point, seed=5, runs=2, may_fall=True
+        ).gap.total
 
     fixed = {name: value for name, value in SHIFTED.items() if name != "torque_noise_nm"}
     found: dict[str, Any] = {"commit": commit()}
-    ours = Fit(log, schedule, robot, agents(robot), FitSettings(("torque_noise_nm",), fixed, family=TYPE, held_out=0.25, seed=seed), None)
+    ours = Fit(
+        log,
+        schedule,
+        robot,
+        agents(robot),
+        FitSettings(("torque_noise_nm",), fixed, family=TYPE, held_out=0.25, seed=seed),
+        None,
+    )
     result = ours.run()
     knobs = ours.space
     found["before"] = judged(Physics(robot, dict(SHIFTED)))
     found["quantile, linear"] = [
         {
-            "evaluations": step.evaluations, "simulated_s": step.simulated_s,
-            "held_out": judged(knobs, np.array([k.coordinate(v) for k, v in zip(knobs.knobs, step.values, strict=True)])),
+            "evaluations": step.evaluations,
+            "simulated_s": step.simulated_s,
+            "held_out": judged(
+                knobs, np.array([k.coordinate(v) for k, v in zip(knobs.knobs, step.values, strict=True)])
+            ),
         }
         for step in result.steps
-    ]  # fmt: skip
+    ]
     weights = Weights(robot, dict(SHIFTED))
     for name, family, n, bound, sigma in (
         ("separable CMA-ES, network", weights, weights.n, 4.0, 0.3),
@@ -217,7 +267,12 @@ def versus(seed: int) -> dict[str, Any]:
         best = min(point["held_out"] for point in found[name])
         reached = next(point["evaluations"] for point in found[name] if point["held_out"] <= best)
         same = next((point["evaluations"] for point in found["quantile, linear"] if point["held_out"] <= best), None)
-        found[f"{name}: best"] = {"held_out": best, "evaluations": reached, "quantile needs": same, "times_fewer": same and reached / same}
+        found[f"{name}: best"] = {
+            "held_out": best,
+            "evaluations": reached,
+            "quantile needs": same,
+            "times_fewer": same and reached / same,
+        }
     return found
 
 
@@ -228,13 +283,24 @@ def worn(seed: int) -> dict[str, Any]:
     result, _ = fit(log, robot, FitSettings(tie="type", seed=seed))
     gap, before = (result.held_after or result.after).gap, (result.held_before or result.before).gap
     worst = [(before.channels[i].name, float(before.distance[i]), float(gap.distance[i])) for i in before.worst[:8]]
-    left = [(gap.channels[i].name, float(gap.distance[i]), float(gap.limit[i])) for i in gap.worst[:8] if gap.distance[i] > gap.limit[i]]
+    left = [
+        (gap.channels[i].name, float(gap.distance[i]), float(gap.limit[i]))
+        for i in gap.worst[:8]
+        if gap.distance[i] > gap.limit[i]
+    ]
     return {
-        "commit": commit(), "families": rows_of(result), "held_out_before": before.total, "held_out_after": gap.total, "floor": gap.total_floor,
-        "worst_before_and_after": worst, "still_above_their_limit": left, "verdict": verdict(result).says, "advice": verdict(result).advice,
+        "commit": commit(),
+        "families": rows_of(result),
+        "held_out_before": before.total,
+        "held_out_after": gap.total,
+        "floor": gap.total_floor,
+        "worst_before_and_after": worst,
+        "still_above_their_limit": left,
+        "verdict": verdict(result).says,
+        "advice": verdict(result).advice,
         "words": torque_words(result.adaptation.knobs, robot, result.knots),
         "values": {knob.name: [knob.value, *knob.interval] for knob in result.adaptation.knobs},
-    }  # fmt: skip
+    }
 
 
 def out_of_range(name: str, case: Case, seed: int) -> dict[str, Any]:
@@ -261,26 +327,35 @@ def full(seed: int) -> dict[str, Any]:
     started = time.perf_counter()
     result, each = fit(log, robot, FitSettings(seed=seed))
     return {
-        "commit": commit(), "wall_clock_s": time.perf_counter() - started, "families": rows_of(result),
+        "commit": commit(),
+        "wall_clock_s": time.perf_counter() - started,
+        "families": rows_of(result),
         "curve_off": {family: curve_error(one, robot, case) for family, one in each.items() if family != "static"},
         "words": torque_words(result.adaptation.knobs, robot, result.knots),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
     """Measure what is missing, and write the file after each."""
     robot = load_robot("go2")
     jobs: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {
-        "springs": {name: partial(hidden_physics, name, case, (STATIC, TYPE, JOINT), 0) for name, case in SPRINGS.items()},
-        "bends": {name: partial(hidden_physics, name, case, (STATIC, TYPE, NETWORK), 0) for name, case in BENDS.items()},
-        "choices": {name: partial(choice, name, twin, wanted, k) for k, (name, (twin, wanted)) in enumerate(mixed(robot).items())},
+        "springs": {
+            name: partial(hidden_physics, name, case, (STATIC, TYPE, JOINT), 0) for name, case in SPRINGS.items()
+        },
+        "bends": {
+            name: partial(hidden_physics, name, case, (STATIC, TYPE, NETWORK), 0) for name, case in BENDS.items()
+        },
+        "choices": {
+            name: partial(choice, name, twin, wanted, k)
+            for k, (name, (twin, wanted)) in enumerate(mixed(robot).items())
+        },
         "versus": {"calves 12 N·m/rad at -1.8": lambda: versus(0)},
         "worn": {"go2-worn": lambda: worn(0)},
         "range": {
             "calves 12 N·m/rad at -1.8": lambda: out_of_range("spring", SPRINGS["calves 12 N·m/rad at -1.8"], 0),
         },
         "full": {"calves 12 N·m/rad at -1.8": lambda: full(0)},
-    }  # fmt: skip
+    }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pieces", nargs="+", default=list(jobs), choices=list(jobs))
     options = parser.parse_args()

@@ -1,4 +1,5 @@
-"""Reproduces in simulation what the paper claims (arXiv 2604.11090): six tables, ours and the baselines from the same run.
+"""Reproduces in simulation what the paper claims (arXiv 2604.11090): six tables, ours and the baselines
+from the same run.
 
   python bench/paper.py                                # all tables, breadth first; what is done is kept, the same command continues
   python bench/paper.py --table recovery --cells 4     # one table, and stop after four cells; or --minutes 50
@@ -8,11 +9,12 @@
   python bench/paper.py --render                       # docs/results.md and its figures, from the kept cells alone
   python bench/paper.py --simulated-s 5000 --out runs/small   # another budget, files and page of its own
 
-recovery: parameters recovered with every cost under noise. families: static, action-delta and residual on a parameter shift and a
-spring joint. horizon: a network by match-s, its weights searched as in the paper or the curves that it is taught, and the policy that
-comes of it. data: how much of it is needed. biped: walking on the hind legs. failures: rollouts that fall. A cell of CMA-ES takes about
-5 minutes of two cores, one of ours less, in proportion to its data; 3 more where a policy is fine-tuned (these need PyTorch:
-pip install '.[train]'). Writes bench/results/paper/*.json and, at the end, docs/results.md; or both into --out.
+recovery: parameters recovered with every cost under noise. families: static, action-delta and residual on a parameter
+shift and a spring joint. horizon: a network by match-s, its weights searched as in the paper or the curves that it is
+taught, and the policy that comes of it. data: how much of it is needed. biped: walking on the hind legs. failures:
+rollouts that fall. A cell of CMA-ES takes about 5 minutes of two cores, one of ours less, in proportion to its data; 3
+more where a policy is fine-tuned (these need PyTorch: pip install '.[train]'). Writes bench/results/paper/*.json and,
+at the end, docs/results.md; or both into --out.
 """
 
 import argparse
@@ -30,7 +32,9 @@ from surefoot.errors import SurefootError
 
 
 def main(words: list[str] | None = None) -> int:
-    """Measure what is missing; the exit code is 1 where something could not be measured, or is outside the committed spread."""
+    """Measure what is missing; the exit code is 1 where something could not be measured, or is outside the
+    committed spread.
+    """
     usual = Settings()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", nargs="+", default=list(TABLES), choices=list(TABLES))
@@ -42,9 +46,16 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--cells", type=int, help="stop after so many")
     parser.add_argument("--minutes", type=float, help="begin no cell after so many")
     parser.add_argument("--simulated-s", type=float, default=usual.simulated_s, help="that each search may simulate")
-    parser.add_argument("--iterations", type=int, default=usual.iterations, help="of fine-tuning, about 2 minutes for the default; 0: none")
     parser.add_argument(
-        "--quick", action="store_true", help="one cell of each table, a seed that is not committed, compared with those that are"
+        "--iterations",
+        type=int,
+        default=usual.iterations,
+        help="of fine-tuning, about 2 minutes for the default; 0: none",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one cell of each table, a seed that is not committed, compared with those that are",
     )
     parser.add_argument("--keep", action="store_true", help="with --quick: keep what it said, and show it on the page")
     parser.add_argument("--render", action="store_true", help="write the page only")
@@ -59,9 +70,16 @@ def main(words: list[str] | None = None) -> int:
             raise SurefootError("--keep keeps what --quick says, and goes with it; cells are always kept")
         tables = only([TABLES[name] for name in options.table], options.row, options.column)
         if options.quick:
-            fixed = [f"--{name}" for name in ("row", "column", "seed", "cells", "minutes") if getattr(options, name) is not None]
+            fixed = [
+                f"--{name}"
+                for name in ("row", "column", "seed", "cells", "minutes")
+                if getattr(options, name) is not None
+            ]
             if fixed:
-                raise SurefootError(f"--quick knows which cells it measures, and takes no {' or '.join(fixed)}; --table chooses among them")
+                raise SurefootError(
+                    f"--quick knows which cells it measures, and takes no {' or '.join(fixed)}; --table chooses among"
+                    " them"
+                )
             said: list[str] = []
 
             def say(line: str) -> None:
@@ -75,7 +93,11 @@ def main(words: list[str] | None = None) -> int:
                 print(f"wrote {render(folder, docs)}")
             return 0 if fine else 1
         limits = {"most_cells": options.cells, "most_minutes": options.minutes}
-        problems = [] if options.render else run(tables, settings, options.seed or range(options.seeds), folder=folder, **limits)
+        problems = (
+            []
+            if options.render
+            else run(tables, settings, options.seed or range(options.seeds), folder=folder, **limits)
+        )
         print(f"wrote {render(folder, docs)}")
     except SurefootError as reason:
         print(f"error: {reason}", file=sys.stderr)

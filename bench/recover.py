@@ -3,9 +3,10 @@
   python bench/recover.py                          # 3 seeds of each kind of noise
   python bench/recover.py --cases 5.0 --seeds 1
 
-Armature is drawn from 0.01-0.05 kg·m², dry friction from 0.2-1.5 N·m, viscous friction from 0.05-0.5 N·m·s/rad, each joint
-its own, and the delay from 0-15 ms. The fit starts from 0.01, 0.2, 0.1 and 2 ms. At 5 N·m of torque noise the recordings also
-start late by 0.02-0.1 s, unknown to the fit. Finished runs are kept: the same command continues. Writes bench/results/recover.json.
+Armature is drawn from 0.01-0.05 kg·m², dry friction from 0.2-1.5 N·m, viscous friction from 0.05-0.5 N·m·s/rad, each
+joint its own, and the delay from 0-15 ms. The fit starts from 0.01, 0.2, 0.1 and 2 ms. At 5 N·m of torque noise the
+recordings also start late by 0.02-0.1 s, unknown to the fit. Finished runs are kept: the same command continues. Writes
+bench/results/recover.json.
 """
 
 import argparse
@@ -28,7 +29,11 @@ from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 
 POLICY, ROLLOUTS, SECONDS = "walk", 64, 4.0
-CASES = {"0.0": (0.0, (0.0, 0.0)), "2.5": (2.5, (0.0, 0.0)), "5.0": (5.0, (0.02, 0.1))}  # torque noise N·m, late start s
+CASES = {
+    "0.0": (0.0, (0.0, 0.0)),
+    "2.5": (2.5, (0.0, 0.0)),
+    "5.0": (5.0, (0.02, 0.1)),
+}  # torque noise N·m, late start s
 PUBLISHED = {"0.0": 0.07, "2.5": 0.083, "5.0": 0.187}  # mean relative error of armature and dry friction
 RANGES = {"armature_kgm2": (0.01, 0.05), "dry_friction_nm": (0.2, 1.5), "viscous_friction_nms": (0.05, 0.5)}
 DELAY_S = (0.0, 0.015)
@@ -68,7 +73,12 @@ def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
     fit = Fit(log, schedule, robot, lambda n: make_agent(POLICY, robot, n), FitSettings(seed=seed), None)
     result = fit.run()
     wall_s = time.perf_counter() - started
-    row: dict[str, Any] = {"case": case, "seed": seed, "commit": commit(), "fallen_episodes": log.metadata["fallen_episodes"]}
+    row: dict[str, Any] = {
+        "case": case,
+        "seed": seed,
+        "commit": commit(),
+        "fallen_episodes": log.metadata["fallen_episodes"],
+    }
     covered = []
     for name in (*RANGES, "delay_s", "torque_noise_nm"):
         knobs = [knob for knob in result.adaptation.knobs if knob.parameter == name]
@@ -78,21 +88,35 @@ def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
         row[name] |= {"half_width": float(np.mean([(knob.interval[1] - knob.interval[0]) / 2 for knob in knobs]))}
         if name in RANGES:
             start = np.array([knob.start for knob in knobs])
-            row[name] |= {"relative": float((np.abs(found - true) / true).mean()), "at_start": float((np.abs(start - true) / true).mean())}
+            row[name] |= {
+                "relative": float((np.abs(found - true) / true).mean()),
+                "at_start": float((np.abs(start - true) / true).mean()),
+            }
         covered += [knob.interval[0] <= value <= knob.interval[1] for knob, value in zip(knobs, true, strict=True)]
     assert result.held_before is not None
     assert result.held_after is not None
-    gaps = {"before": result.before, "after": result.after, "held_out_before": result.held_before, "held_out_after": result.held_after}
+    gaps = {
+        "before": result.before,
+        "after": result.after,
+        "held_out_before": result.held_before,
+        "held_out_after": result.held_after,
+    }
     row |= {
-        name: {"gap": m.gap.total, "floor": m.gap.total_floor, "over_floor": m.gap.total / m.gap.total_floor} for name, m in gaps.items()
+        name: {"gap": m.gap.total, "floor": m.gap.total_floor, "over_floor": m.gap.total / m.gap.total_floor}
+        for name, m in gaps.items()
     }
     last = result.steps[-1]
     row |= {
-        "mean_error": (row["armature_kgm2"]["relative"] + row["dry_friction_nm"]["relative"]) / 2, "covered": [int(sum(covered)), len(covered)],
-        "iterations": last.iteration, "evaluations": last.evaluations, "simulated_s": last.simulated_s, "wall_clock_s": wall_s,
-        "outside_stepping": 1 - stepping.seconds / wall_s, "stopped": result.stopped,
+        "mean_error": (row["armature_kgm2"]["relative"] + row["dry_friction_nm"]["relative"]) / 2,
+        "covered": [int(sum(covered)), len(covered)],
+        "iterations": last.iteration,
+        "evaluations": last.evaluations,
+        "simulated_s": last.simulated_s,
+        "wall_clock_s": wall_s,
+        "outside_stepping": 1 - stepping.seconds / wall_s,
+        "stopped": result.stopped,
         "flags": {knob.name: knob.flag for knob in result.adaptation.knobs if knob.flag},
-    }  # fmt: skip
+    }
     return row
 
 
@@ -104,7 +128,9 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
         if not rows:
             continue
         found[case] = {
-            "seeds": len(rows), "mean_error": float(np.mean([row["mean_error"] for row in rows])), "published": PUBLISHED[case],
+            "seeds": len(rows),
+            "mean_error": float(np.mean([row["mean_error"] for row in rows])),
+            "published": PUBLISHED[case],
             "armature": float(np.mean([row["armature_kgm2"]["relative"] for row in rows])),
             "dry_friction": float(np.mean([row["dry_friction_nm"]["relative"] for row in rows])),
             "dry_friction_nm": float(np.mean([row["dry_friction_nm"]["absolute"] for row in rows])),
@@ -114,7 +140,7 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
             "covered": float(sum(row["covered"][0] for row in rows) / sum(row["covered"][1] for row in rows)),
             "wall_clock_min": float(np.mean([row["wall_clock_s"] for row in rows]) / 60),
             "outside_stepping": float(np.mean([row["outside_stepping"] for row in rows])),
-        }  # fmt: skip
+        }
     return found
 
 
@@ -133,10 +159,13 @@ def main() -> None:
                 continue
             row = done[case, seed] = one(case, seed, stepping)
             print(
-                f"{case} N·m, seed {seed}: armature {row['armature_kgm2']['relative']:.1%}, dry friction {row['dry_friction_nm']['relative']:.1%} "
-                f"({row['dry_friction_nm']['absolute']:.3f} N·m), gap {row['after']['over_floor']:.2f} and {row['held_out_after']['over_floor']:.2f} × floor, "
-                f"covered {row['covered'][0]}/{row['covered'][1]}, {row['wall_clock_s'] / 60:.1f} min, {row['outside_stepping']:.0%} outside stepping", flush=True,
-            )  # fmt: skip
+                f"{case} N·m, seed {seed}: armature {row['armature_kgm2']['relative']:.1%}, dry friction"
+                f" {row['dry_friction_nm']['relative']:.1%} ({row['dry_friction_nm']['absolute']:.3f} N·m), gap"
+                f" {row['after']['over_floor']:.2f} and {row['held_out_after']['over_floor']:.2f} × floor, covered"
+                f" {row['covered'][0]}/{row['covered'][1]}, {row['wall_clock_s'] / 60:.1f} min,"
+                f" {row['outside_stepping']:.0%} outside stepping",
+                flush=True,
+            )
             runs = [done[key] for key in sorted(done)]
             write_results("recover.json", {"summary": summary(runs), "runs": runs})
 

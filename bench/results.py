@@ -21,7 +21,9 @@ PACKAGES = ("surefoot", "mujoco", "numpy", "onnxruntime", "torch", "rsl-rl-lib")
 @cache
 def commit() -> str | None:
     """The commit that this process began with, for rows of benches that are continued."""
-    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
     return found.stdout.strip() or None
 
 
@@ -38,12 +40,19 @@ def provenance() -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "versions": versions,
-        "machine": {"cores": usable_cores(), "processor": platform.machine(), "cpu": cpu(), "python": platform.python_version()},
+        "machine": {
+            "cores": usable_cores(),
+            "processor": platform.machine(),
+            "cpu": cpu(),
+            "python": platform.python_version(),
+        },
     }
 
 
 def machine() -> str:
-    """What a figure may differ on in its last digits: the processor, and the versions of Python and of the simulator."""
+    """What a figure may differ on in its last digits: the processor, and the versions of Python and of the
+    simulator.
+    """
     return f"{cpu() or platform.machine()}, Python {platform.python_version()}, MuJoCo {version('mujoco')}"
 
 

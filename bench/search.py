@@ -4,9 +4,10 @@
   python bench/search.py --pieces versus
 
 `versus`: armature and dry friction of every joint of a Go2 (24 knobs, the published problem), 8 episodes of 4 s. Both
-searches see the same episodes; the points on their ways are judged afterwards by one measure, the gap on all episodes with
-the same noise for both. CMA-ES is not charged for looking at its own mean. `growth`: evaluations, simulated seconds and minutes of whole fits over the number of knobs, of
-episodes, and of joints (the hexapod of the tests has 18). Writes bench/results/search.json.
+searches see the same episodes; the points on their ways are judged afterwards by one measure, the gap on all episodes
+with the same noise for both. CMA-ES is not charged for looking at its own mean. `growth`: evaluations, simulated
+seconds and minutes of whole fits over the number of knobs, of episodes, and of joints (the hexapod of the tests has
+18). Writes bench/results/search.json.
 """
 
 import argparse
@@ -45,7 +46,9 @@ def drawn(robot: Robot, seed: int, names: tuple[str, ...]) -> Twin:
         "viscous_friction_nms": (0.05, 0.5),
         "motor_strength": (0.85, 1.05),
     }
-    return Twin("drawn", Physics(robot, {name: tuple(rng.uniform(*spans[name], robot.contract.n_joints)) for name in names}))
+    return Twin(
+        "drawn", Physics(robot, {name: tuple(rng.uniform(*spans[name], robot.contract.n_joints)) for name in names})
+    )
 
 
 def walked(robot: Robot, policy: str, names: tuple[str, ...], rollouts: int, seed: int) -> RobotLog:
@@ -64,18 +67,32 @@ def search(name: SearchName, seed: int) -> dict[str, Any]:
     wall_s = time.perf_counter() - started
     family = make_space(robot, settings)
     judge = Problem(log, robot, lambda n: make_agent("walk", robot, n), family, schedule_of(log, robot))
-    points = np.array([[knob.coordinate(value) for knob, value in zip(family.knobs, step.values, strict=True)] for step in result.steps])
+    points = np.array(
+        [
+            [knob.coordinate(value) for knob, value in zip(family.knobs, step.values, strict=True)]
+            for step in result.steps
+        ]
+    )
     gaps = np.mean([judge.evaluate(points, judge_seed).cost for judge_seed in JUDGE_SEEDS], axis=0)
     spent = [(step.evaluations, step.simulated_s) for step in result.steps]
-    if name == "cma":  # a generation is drawn around its point, which the ones before led to; the mean itself is looked at for us only
+    if (
+        name == "cma"
+    ):  # a generation is drawn around its point, which the ones before led to; the mean itself is looked at for us only
         each_s = ROLLOUTS * SECONDS
         probe = (spent[0][0] - (spent[1][0] - spent[0][0]), 0.0)
         spent = [(done - k, seconds - k * each_s) for k, (done, seconds) in enumerate([probe, *spent[:-1]])]
     steps = [{"evaluations": e, "simulated_s": s, "gap": float(g)} for (e, s), g in zip(spent, gaps, strict=True)]
     return {
-        "commit": commit(), "first_gap": result.before.gap.total, "floor": result.after.gap.total_floor, "last_gap": result.after.gap.total, "steps": steps,
-        "evaluations": result.steps[-1].evaluations, "simulated_s": result.steps[-1].simulated_s, "wall_clock_s": wall_s, "stopped": result.stopped,
-    }  # fmt: skip
+        "commit": commit(),
+        "first_gap": result.before.gap.total,
+        "floor": result.after.gap.total_floor,
+        "last_gap": result.after.gap.total,
+        "steps": steps,
+        "evaluations": result.steps[-1].evaluations,
+        "simulated_s": result.steps[-1].simulated_s,
+        "wall_clock_s": wall_s,
+        "stopped": result.stopped,
+    }
 
 
 def compared(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -103,17 +120,29 @@ def grown(robot_name: str, policy: str, knobs: int, rollouts: int, seed: int) ->
     result = Fit(log, schedule_of(log, robot), robot, lambda n: make_agent(policy, robot, n), settings, None).run()
     last = result.steps[-1]
     return {
-        "commit": commit(), "robot": robot.name, "joints": robot.contract.n_joints, "knobs": len(result.adaptation.knobs), "rollouts": rollouts,
-        "iterations": last.iteration, "evaluations": last.evaluations, "simulated_s": last.simulated_s,
-        "wall_clock_s": time.perf_counter() - started, "first_gap": result.before.gap.total, "last_gap": result.after.gap.total,
+        "commit": commit(),
+        "robot": robot.name,
+        "joints": robot.contract.n_joints,
+        "knobs": len(result.adaptation.knobs),
+        "rollouts": rollouts,
+        "iterations": last.iteration,
+        "evaluations": last.evaluations,
+        "simulated_s": last.simulated_s,
+        "wall_clock_s": time.perf_counter() - started,
+        "first_gap": result.before.gap.total,
+        "last_gap": result.after.gap.total,
         "floor": result.after.gap.total_floor,
-    }  # fmt: skip
+    }
 
 
 GROWTH = {
-    "12 knobs": ("go2", "walk", 1, 16), "24 knobs": ("go2", "walk", 2, 16), "48 knobs": ("go2", "walk", 4, 16),
-    "8 rollouts": ("go2", "walk", 2, 8), "32 rollouts": ("go2", "walk", 2, 32), "18 joints": (str(HEXAPOD), "trot", 2, 16),
-}  # fmt: skip
+    "12 knobs": ("go2", "walk", 1, 16),
+    "24 knobs": ("go2", "walk", 2, 16),
+    "48 knobs": ("go2", "walk", 4, 16),
+    "8 rollouts": ("go2", "walk", 2, 8),
+    "32 rollouts": ("go2", "walk", 2, 32),
+    "18 joints": (str(HEXAPOD), "trot", 2, 16),
+}
 
 
 def main() -> None:
@@ -135,8 +164,10 @@ def main() -> None:
             if name not in versus.setdefault(str(seed), {}):
                 run = versus[str(seed)][name] = search(name, seed)
                 print(
-                    f"{name}, seed {seed}: gap {run['first_gap']:.4f} -> {run['last_gap']:.4f} in {run['evaluations']} evaluations, {run['wall_clock_s']:.0f} s", flush=True,
-                )  # fmt: skip
+                    f"{name}, seed {seed}: gap {run['first_gap']:.4f} -> {run['last_gap']:.4f} in {run['evaluations']}"
+                    f" evaluations, {run['wall_clock_s']:.0f} s",
+                    flush=True,
+                )
                 write()
 
     if "versus" in options.pieces:
@@ -146,7 +177,8 @@ def main() -> None:
             if what not in growth:
                 row = growth[what] = grown(*case, seed=0)
                 print(
-                    f"{what}: {row['evaluations']} evaluations, {row['simulated_s']:.0f} simulated s, {row['wall_clock_s']:.0f} s",
+                    f"{what}: {row['evaluations']} evaluations, {row['simulated_s']:.0f} simulated s,"
+                    f" {row['wall_clock_s']:.0f} s",
                     flush=True,
                 )
                 write()

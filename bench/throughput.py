@@ -42,7 +42,10 @@ def random_policy(robot: Robot, folder: Path) -> Path:
     contract = robot.contract
     rng = np.random.default_rng(0)
     sizes = (contract.observation_size, 128, 128, 128, contract.n_joints)
-    layers = [(rng.normal(0, (1.4 / a) ** 0.5, (a, b)).astype(np.float32), np.zeros(b, np.float32)) for a, b in pairwise(sizes)]
+    layers = [
+        (rng.normal(0, (1.4 / a) ** 0.5, (a, b)).astype(np.float32), np.zeros(b, np.float32))
+        for a, b in pairwise(sizes)
+    ]
     layers[-1] = (layers[-1][0] * 0.3, layers[-1][1])
     path = folder / "random.onnx"
     write_mlp(path, contract, layers)
@@ -138,13 +141,19 @@ def measure(robot: Robot, policy: OnnxPolicy, n: int, threads: int, residual: bo
         pieces += 1
     ticks = pieces * TICKS * n
     row = {
-        "worlds": n, "threads": threads, "residual": residual, "pieces": pieces, "ratio_median": float(np.median(ratios)),
-        "ratio_of_totals": spent["bare"] / spent["full"], "ratio_quartiles": [float(q) for q in np.quantile(ratios, [0.25, 0.75])],
-        "control_steps_per_s": ticks / spent["full"], "physics_steps_per_s": ticks * full.worlds.scene.substeps / spent["full"],
+        "worlds": n,
+        "threads": threads,
+        "residual": residual,
+        "pieces": pieces,
+        "ratio_median": float(np.median(ratios)),
+        "ratio_of_totals": spent["bare"] / spent["full"],
+        "ratio_quartiles": [float(q) for q in np.quantile(ratios, [0.25, 0.75])],
+        "control_steps_per_s": ticks / spent["full"],
+        "physics_steps_per_s": ticks * full.worlds.scene.substeps / spent["full"],
         "bare_physics_steps_per_s": ticks * full.worlds.scene.substeps / spent["bare"],
         "bare_with_mujoco_delay_physics_steps_per_s": ticks * full.worlds.scene.substeps / spent["delayed"],
         "stopped_worlds": int((~full.worlds.alive).sum()),
-    }  # fmt: skip
+    }
     if threads == 1 and not residual and n <= 1024:
         row["python_loop_physics_steps_per_s"] = python_loop(full, min(n, 256)) * full.worlds.scene.substeps
     return row
@@ -205,7 +214,8 @@ def main() -> None:
             return
         rows = []
         print(
-            f"{'worlds':>7} {'threads':>7} {'residual':>8} {'control/s':>10} {'physics/s':>10} {'bare/s':>10} {'delayed/s':>10} {'of bare':>8} {'MjData loop/s':>14}"
+            f"{'worlds':>7} {'threads':>7} {'residual':>8} {'control/s':>10} {'physics/s':>10} {'bare/s':>10}"
+            f" {'delayed/s':>10} {'of bare':>8} {'MjData loop/s':>14}"
         )
         for n in arguments.worlds:
             for threads in arguments.threads:
@@ -214,9 +224,12 @@ def main() -> None:
                     rows.append(row)
                     loop = row.get("python_loop_physics_steps_per_s")
                     print(
-                        f"{n:>7} {threads:>7} {residual!s:>8} {row['control_steps_per_s']:>10,.0f} {row['physics_steps_per_s']:>10,.0f} "
-                        f"{row['bare_physics_steps_per_s']:>10,.0f} {row['bare_with_mujoco_delay_physics_steps_per_s']:>10,.0f} {row['ratio_median']:>8.2f} {f'{loop:,.0f}' if loop else '':>14}", flush=True,
-                    )  # fmt: skip
+                        f"{n:>7} {threads:>7} {residual!s:>8} {row['control_steps_per_s']:>10,.0f}"
+                        f" {row['physics_steps_per_s']:>10,.0f} {row['bare_physics_steps_per_s']:>10,.0f}"
+                        f" {row['bare_with_mujoco_delay_physics_steps_per_s']:>10,.0f} {row['ratio_median']:>8.2f}"
+                        f" {f'{loop:,.0f}' if loop else '':>14}",
+                        flush=True,
+                    )
         write_results("throughput.json", {"rows": rows, "load_average": os.getloadavg()}, arguments.out)
 
 

@@ -38,26 +38,39 @@ def measure(seed: int, iterations: int, every: int, teacher: bool, work: Path) -
 
     def inspect(progress: Progress, written: Callable[[], Path]) -> None:
         row = {
-            "iteration": progress.iteration, "steps": progress.steps, "elapsed_s": progress.elapsed_s,
-            "velocity_error_m_s": progress.velocity_error_m_s, "turn_error_rad_s": progress.turn_error_rad_s,
-            "falls_per_robot_minute": progress.falls_per_robot_minute, "return_per_s": progress.reward_per_s,
-            "physics_share": progress.physics_share, "collect_share": progress.collect_share, "learn_share": progress.learn_share,
-        }  # fmt: skip
+            "iteration": progress.iteration,
+            "steps": progress.steps,
+            "elapsed_s": progress.elapsed_s,
+            "velocity_error_m_s": progress.velocity_error_m_s,
+            "turn_error_rad_s": progress.turn_error_rad_s,
+            "falls_per_robot_minute": progress.falls_per_robot_minute,
+            "return_per_s": progress.reward_per_s,
+            "physics_share": progress.physics_share,
+            "collect_share": progress.collect_share,
+            "learn_share": progress.learn_share,
+        }
         kept["training"] = [old for old in kept["training"] if old["iteration"] < progress.iteration] + [row]
         if progress.iteration % every == 0 or progress.iteration == progress.iterations:
             result, _ = run(str(written()), robot, None, 100, 20, 0, 0)
             point = {
-                "iteration": progress.iteration, "steps": progress.steps, "elapsed_s": progress.elapsed_s,
-                "falls": result.walk.falls, "falls_pushed": result.pushed.falls, "episodes": result.walk.episodes,
-                "velocity_error_m_s": result.walk.velocity_error_m_s, "turn_error_rad_s": result.walk.turn_error_rad_s,
+                "iteration": progress.iteration,
+                "steps": progress.steps,
+                "elapsed_s": progress.elapsed_s,
+                "falls": result.walk.falls,
+                "falls_pushed": result.pushed.falls,
+                "episodes": result.walk.episodes,
+                "velocity_error_m_s": result.walk.velocity_error_m_s,
+                "turn_error_rad_s": result.walk.turn_error_rad_s,
                 "passes": not result.failures(),
-            }  # fmt: skip
+            }
             kept["evaluation"] = [old for old in kept["evaluation"] if old["iteration"] < progress.iteration] + [point]
             write_text(notes, json.dumps(kept, indent=1) + "\n")
             print(
-                f"seed {seed} iteration {point['iteration']} {point['elapsed_s'] / 60:.1f} min: falls {point['falls']} + {point['falls_pushed']}, "
-                f"{point['velocity_error_m_s']:.3f} m/s, {point['turn_error_rad_s']:.3f} rad/s{' passes' if point['passes'] else ''}", flush=True,
-            )  # fmt: skip
+                f"seed {seed} iteration {point['iteration']} {point['elapsed_s'] / 60:.1f} min: falls {point['falls']}"
+                f" + {point['falls_pushed']}, {point['velocity_error_m_s']:.3f} m/s, {point['turn_error_rad_s']:.3f}"
+                f" rad/s{' passes' if point['passes'] else ''}",
+                flush=True,
+            )
 
     train(robot, task, out, settings=PPOSettings(), iterations=iterations, seed=seed, inspect=inspect, say=print)
     return summary(seed, kept)
@@ -67,7 +80,10 @@ def summary(seed: int, kept: dict[str, Any]) -> dict[str, Any]:
     """The first evaluation that passes the gate, and the shares of wall-clock."""
     passed = next((point for point in kept["evaluation"] if point["passes"]), None)
     training = kept["training"]
-    shares = {key: sum(row[key] for row in training) / len(training) for key in ("physics_share", "collect_share", "learn_share")}
+    shares = {
+        key: sum(row[key] for row in training) / len(training)
+        for key in ("physics_share", "collect_share", "learn_share")
+    }
     return {
         "seed": seed,
         "gate_passed": passed and {key: passed[key] for key in ("iteration", "steps", "elapsed_s")},
@@ -85,7 +101,9 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=150)
     parser.add_argument("--every", type=int, default=15, help="iterations between two evaluations")
     parser.add_argument("--no-teacher", action="store_true", help="without the head start")
-    parser.add_argument("--work", type=Path, default=Path("runs/train_walk"), help="folder of the trainings, to resume from")
+    parser.add_argument(
+        "--work", type=Path, default=Path("runs/train_walk"), help="folder of the trainings, to resume from"
+    )
     options = parser.parse_args()
     name = "train_walk_no_teacher.json" if options.no_teacher else "train_walk.json"
     before = json.loads((RESULTS / name).read_text())["seeds"] if (RESULTS / name).exists() else []

@@ -1,4 +1,6 @@
-"""A network whose weights are what CMA-ES searches, as published; the tool itself searches curves, and teaches them to a network."""
+"""A network whose weights are what CMA-ES searches, as published; the tool itself searches curves, and
+teaches them to a network.
+"""
 
 import time
 from collections.abc import Callable
@@ -26,7 +28,9 @@ OF_ORDER_ONE = np.array([4.0, 1.0, 0.2])  # what error, position and velocity ar
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """All weights of the network as candidates, one network for each type of joint; with all at zero it adds nothing."""
+    """All weights of the network as candidates, one network for each type of joint; with all at zero it
+    adds nothing.
+    """
 
     robot: Robot
     settings: dict[str, Any]  # of the simulator beside it, as Worlds.set takes them
@@ -48,13 +52,16 @@ class Weights:
         Physics(self.robot, self.settings).apply(worlds)
         nets = [self.network(candidate).net(self.robot) for candidate in candidates]
         weights, biases = (
-            [np.stack(layer) for layer in zip(*parts, strict=True)] for parts in ([n.weights for n in nets], [n.biases for n in nets])
+            [np.stack(layer) for layer in zip(*parts, strict=True)]
+            for parts in ([n.weights for n in nets], [n.biases for n in nets])
         )
         limit = np.stack([net.limit for net in nets])[..., None]
 
         def torque(error_rad: np.ndarray, position_rad: np.ndarray, velocity_rad_s: np.ndarray) -> np.ndarray:
             given = np.stack([error_rad, position_rad, velocity_rad_s]).reshape(len(INPUTS), len(nets), pieces, -1)
-            hidden = np.ascontiguousarray(given.transpose(1, 3, 0, 2), dtype=np.float32)  # (networks, joints, inputs, worlds of each)
+            hidden = np.ascontiguousarray(
+                given.transpose(1, 3, 0, 2), dtype=np.float32
+            )  # (networks, joints, inputs, worlds of each)
             for weight, bias in zip(weights, biases, strict=True):
                 hidden = np.tanh(weight @ hidden + bias)
             return (hidden[:, :, 0] * limit).transpose(0, 2, 1).reshape(error_rad.shape).astype(float)
@@ -87,14 +94,25 @@ class Searched:
 
 
 def search_weights(
-    family: Weights, log: RobotLog, schedule: Schedule, make_agent: Callable[[int], Agent], cost: str, simulated_s: float, seed: int,
-    journal: Journal, *, bound: float = 1.0, sigma: float = 0.3,
-) -> Searched:  # fmt: skip
+    family: Weights,
+    log: RobotLog,
+    schedule: Schedule,
+    make_agent: Callable[[int], Agent],
+    cost: str,
+    simulated_s: float,
+    seed: int,
+    journal: Journal,
+    *,
+    bound: float = 1.0,
+    sigma: float = 0.3,
+) -> Searched:
     """CMA-ES over weights within ±bound, from a network that adds nothing, until its simulated seconds are spent.
 
     Falls cost nothing, as published. Every answer is kept in the journal, and what is there is not simulated again.
     """
-    search = CmaSearch(np.full(family.n, -bound), np.full(family.n, bound), seed, CmaSettings(sigma=sigma, fall_cost=0.0))
+    search = CmaSearch(
+        np.full(family.n, -bound), np.full(family.n, bound), seed, CmaSettings(sigma=sigma, fall_cost=0.0)
+    )
     problem = Problem(log, family.robot, make_agent, family, schedule, cost=cost)  # type: ignore[arg-type]
     while (stopped := search.done) is None and problem.effort.simulated_s < simulated_s:
         ask = search.ask()

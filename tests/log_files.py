@@ -1,4 +1,6 @@
-"""Files as robots write them, made with the libraries that robots use: bags, tables, LeRobot folders; and ways to damage them."""
+"""Files as robots write them, made with the libraries that robots use: bags, tables, LeRobot folders; and
+ways to damage them.
+"""
 
 import json
 import zipfile
@@ -58,8 +60,11 @@ def joint_state(names, position, velocity=(), effort=(), time_s: float | None = 
     return message(
         "sensor_msgs/msg/JointState",
         header=header(time_s) if time_s is not None else message("std_msgs/msg/Header"),
-        name=list(names), position=np.array(position, float), velocity=np.array(velocity, float), effort=np.array(effort, float),
-    )  # fmt: skip
+        name=list(names),
+        position=np.array(position, float),
+        velocity=np.array(velocity, float),
+        effort=np.array(effort, float),
+    )
 
 
 def twist(vx, vy, wz):
@@ -75,9 +80,12 @@ def imu(quaternion_wxyz, gyro, time_s, without_orientation=False):
     covariance = np.zeros(9)
     covariance[0] = -1 if without_orientation else 0
     return message(
-        "sensor_msgs/msg/Imu", header=header(time_s), orientation=message("geometry_msgs/msg/Quaternion", x=x, y=y, z=z, w=w),
-        orientation_covariance=covariance, angular_velocity=message("geometry_msgs/msg/Vector3", x=gyro[0], y=gyro[1], z=gyro[2]),
-    )  # fmt: skip
+        "sensor_msgs/msg/Imu",
+        header=header(time_s),
+        orientation=message("geometry_msgs/msg/Quaternion", x=x, y=y, z=z, w=w),
+        orientation_covariance=covariance,
+        angular_velocity=message("geometry_msgs/msg/Vector3", x=gyro[0], y=gyro[1], z=gyro[2]),
+    )
 
 
 def write_bag(folder: Path, messages, storage: str = "mcap", compression: str | None = None) -> Path:
@@ -113,15 +121,30 @@ def joint_columns(prefix: str, joints, values: np.ndarray) -> dict[str, np.ndarr
     return {f"{prefix}{joint}": values[:, i] for i, joint in enumerate(joints)}
 
 
-def write_lerobot(folder: Path, features: dict[str, tuple[np.ndarray, list[str] | dict | None]], episode: np.ndarray, fps: float) -> Path:
+def write_lerobot(
+    folder: Path, features: dict[str, tuple[np.ndarray, list[str] | dict | None]], episode: np.ndarray, fps: float
+) -> Path:
     """A LeRobot v3 folder: one Parquet file for two episodes, timestamps from 0 in each."""
     (folder / "meta").mkdir(parents=True)
     (folder / "data" / "chunk-000").mkdir(parents=True)
     frame = np.concatenate([np.arange(count) for count in np.unique(episode, return_counts=True)[1]])
-    described = {name: {"dtype": "float32", "shape": list(values.shape[1:]), "names": names} for name, (values, names) in features.items()}
-    (folder / "meta" / "info.json").write_text(json.dumps({"codebase_version": "v3.0", "fps": fps, "features": described}))
-    columns = {name: pa.array(list(values.astype(np.float32)), pa.list_(pa.float32())) for name, (values, _) in features.items()}
-    columns |= {"timestamp": pa.array((frame / fps).astype(np.float32)), "frame_index": pa.array(frame), "episode_index": pa.array(episode), "index": pa.array(np.arange(len(episode)))}  # fmt: skip
+    described = {
+        name: {"dtype": "float32", "shape": list(values.shape[1:]), "names": names}
+        for name, (values, names) in features.items()
+    }
+    (folder / "meta" / "info.json").write_text(
+        json.dumps({"codebase_version": "v3.0", "fps": fps, "features": described})
+    )
+    columns = {
+        name: pa.array(list(values.astype(np.float32)), pa.list_(pa.float32()))
+        for name, (values, _) in features.items()
+    }
+    columns |= {
+        "timestamp": pa.array((frame / fps).astype(np.float32)),
+        "frame_index": pa.array(frame),
+        "episode_index": pa.array(episode),
+        "index": pa.array(np.arange(len(episode))),
+    }
     pq.write_table(pa.table(columns), folder / "data" / "chunk-000" / "file-000.parquet")
     return folder
 
@@ -166,7 +189,18 @@ def damage(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
-KINDS = ("log.parquet", "table.parquet", "run.csv", "run.npz", "packed.npz", "inner.npz", "run.mcap", "packed.mcap", "low.mcap", "run.db3")
+KINDS = (
+    "log.parquet",
+    "table.parquet",
+    "run.csv",
+    "run.npz",
+    "packed.npz",
+    "inner.npz",
+    "run.mcap",
+    "packed.mcap",
+    "low.mcap",
+    "run.db3",
+)
 
 
 def valid_file(kind: str, folder: Path) -> Path:
@@ -179,27 +213,49 @@ def valid_file(kind: str, folder: Path) -> Path:
     if kind == "log.parquet":
         gyro = rng.uniform(-1, 1, (60, 3))
         log = RobotLog(
-            contract.joints, np.repeat([0, 1], 30).astype(np.int32), time, gyro, position, action, action, gyro, metadata={"robot": "go2"}
+            contract.joints,
+            np.repeat([0, 1], 30).astype(np.int32),
+            time,
+            gyro,
+            position,
+            action,
+            action,
+            gyro,
+            metadata={"robot": "go2"},
         )
         write_log(log, path)
     elif kind == "table.parquet":
         pq.write_table(pa.table({"time": time, "q": pa.array(list(position)), "action": pa.array(list(action))}), path)
     elif kind == "run.csv":
         write_csv(
-            path, {"time": time, **joint_columns("q_", contract.joints, position), **joint_columns("action_", contract.joints, action)}
+            path,
+            {
+                "time": time,
+                **joint_columns("q_", contract.joints, position),
+                **joint_columns("action_", contract.joints, action),
+            },
         )
     elif kind.endswith(".npz"):
-        (np.savez_compressed if kind == "packed.npz" else np.savez)(path, time=time, dof_pos=position, des_dof_pos=action)
+        (np.savez_compressed if kind == "packed.npz" else np.savez)(
+            path, time=time, dof_pos=position, des_dof_pos=action
+        )
     else:
         names = list(contract.joints)
         if kind == "low.mcap":
             state = message("unitree_go/msg/LowState")
-            found = [("/lowstate", t, state) for t in time[:20]] + [("/lowcmd", t, message("unitree_go/msg/LowCmd")) for t in time[:20]]
+            found = [("/lowstate", t, state) for t in time[:20]] + [
+                ("/lowcmd", t, message("unitree_go/msg/LowCmd")) for t in time[:20]
+            ]
         else:
             found = [("/joint_states", t, joint_state(names, position[i], time_s=t)) for i, t in enumerate(time)]
-            found += [("/action", t, message("std_msgs/msg/Float64MultiArray", data=action[i])) for i, t in enumerate(time)]
+            found += [
+                ("/action", t, message("std_msgs/msg/Float64MultiArray", data=action[i])) for i, t in enumerate(time)
+            ]
         bag = write_bag(
-            folder / f"{kind} bag", found, "sqlite3" if kind == "run.db3" else "mcap", "storage" if kind == "packed.mcap" else None
+            folder / f"{kind} bag",
+            found,
+            "sqlite3" if kind == "run.db3" else "mcap",
+            "storage" if kind == "packed.mcap" else None,
         )
         (file,) = [*bag.glob("*.mcap"), *bag.glob("*.db3")]
         file.rename(path)

@@ -14,9 +14,19 @@ from surefoot.verify.rules import Reason
 from surefoot.verify.verdict import Verdict
 
 BEFORE_GAP = {
-    "total": 0.192, "interval": [0.19, 0.195], "floor": 0.012, "robot_floor": 0.012, "limit": 0.014, "measurable": True, "pieces": 4, "seconds": 4.0,
-    "fallen": 0.0, "channels": [{"where": "FL_calf_joint", "kind": "position", "distance": 0.4, "floor": 0.01, "limit": 0.02, "spread": 0.2}],
-}  # fmt: skip
+    "total": 0.192,
+    "interval": [0.19, 0.195],
+    "floor": 0.012,
+    "robot_floor": 0.012,
+    "limit": 0.014,
+    "measurable": True,
+    "pieces": 4,
+    "seconds": 4.0,
+    "fallen": 0.0,
+    "channels": [
+        {"where": "FL_calf_joint", "kind": "position", "distance": 0.4, "floor": 0.01, "limit": 0.02, "spread": 0.2}
+    ],
+}
 ADAPTED_GAP = BEFORE_GAP | {"total": 0.012, "floor": 0.011, "measurable": False}
 
 
@@ -30,11 +40,15 @@ def log_of(robot: Robot, seed: int = 0, gyro: bool = True, **metadata: Any) -> R
         for name in ("joint_position_rad", "joint_velocity_rad_s", "action")
     }
     return RobotLog(
-        joints=contract.joints, episode=np.repeat(np.arange(4, dtype=np.int32), ticks), time_s=np.tile(np.arange(ticks) / contract.control_hz, 4),
-        command=np.zeros((rows, 3), np.float32), gyro_rad_s=np.zeros((rows, 3), np.float32) if gyro else None,
-        gravity=np.tile(np.array([0, 0, -1], np.float32), (rows, 1)), **joints,
+        joints=contract.joints,
+        episode=np.repeat(np.arange(4, dtype=np.int32), ticks),
+        time_s=np.tile(np.arange(ticks) / contract.control_hz, 4),
+        command=np.zeros((rows, 3), np.float32),
+        gyro_rad_s=np.zeros((rows, 3), np.float32) if gyro else None,
+        gravity=np.tile(np.array([0, 0, -1], np.float32), (rows, 1)),
+        **joints,
         metadata={"control_hz": contract.control_hz, "robot_hash": robot.hash, "fallen_episodes": 1, **metadata},
-    )  # fmt: skip
+    )
 
 
 def doctor_figures(exit_code: int = 0, findings: list[dict[str, Any]] | None = None) -> dict[str, Any]:
@@ -43,20 +57,35 @@ def doctor_figures(exit_code: int = 0, findings: list[dict[str, Any]] | None = N
 
 def gap_figures() -> dict[str, Any]:
     cause = {
-        "name": "friction and inertia of the joints", "key": "friction", "kind": "numbers", "explains": 0.86, "cost": 0.03, "values": [],
+        "name": "friction and inertia of the joints",
+        "key": "friction",
+        "kind": "numbers",
+        "explains": 0.86,
+        "cost": 0.03,
+        "values": [],
         "evidence": "With it free, the gap falls.",
-    }  # fmt: skip
+    }
     diagnosis = {
-        "says": "it is friction and inertia of the joints: that closes 86% of the gap", "sure": "sure", "causes": [cause], "where": "spread",
-        "next_command": "surefoot fit LOG --robot go2 --policy walk --out fit/", "advice": "identify them", "settings": {},
-    }  # fmt: skip
+        "says": "it is friction and inertia of the joints: that closes 86% of the gap",
+        "sure": "sure",
+        "causes": [cause],
+        "where": "spread",
+        "next_command": "surefoot fit LOG --robot go2 --policy walk --out fit/",
+        "advice": "identify them",
+        "settings": {},
+    }
     return {"gap": dict(BEFORE_GAP), "diagnosis": diagnosis}
 
 
 def fit_figures() -> dict[str, Any]:
     held = ADAPTED_GAP | {"total": 0.013}
     gaps = {"before": BEFORE_GAP, "after": ADAPTED_GAP, "held_out_before": BEFORE_GAP, "held_out_after": held}
-    return {"gaps": gaps, "knobs": [{"name": "delay_s"}], "verdict": "The gap fell from 0.192 to 0.012 (floor 0.011).", "knots": []}
+    return {
+        "gaps": gaps,
+        "knobs": [{"name": "delay_s"}],
+        "verdict": "The gap fell from 0.192 to 0.012 (floor 0.011).",
+        "knots": [],
+    }
 
 
 def evaluation(drift_m: float | None, error_m_s: float | None, falls: int = 0, pushed: int = 0) -> dict[str, Any]:
@@ -76,7 +105,10 @@ def verdict_figures(go: bool = True, fit: FitGap | None = CLOSED) -> dict[str, A
 
     def side(scale: float) -> Side:
         figures = {name: Estimate(scale, 0.9 * scale, 1.1 * scale, 20) for name in PER_EPISODE}
-        drift = {"+x": Estimate(scale, 0.5 * scale, 1.5 * scale, 6), "-x": Estimate(float("nan"), float("nan"), float("nan"), 0)}
+        drift = {
+            "+x": Estimate(scale, 0.5 * scale, 1.5 * scale, 6),
+            "-x": Estimate(float("nan"), float("nan"), float("nan"), 0),
+        }
         return Side(figures, 0.6, drift, drift, drift)
 
     change = {name: Estimate(-0.5, -0.6, -0.4, 20) for name in PER_EPISODE}
@@ -85,7 +117,12 @@ def verdict_figures(go: bool = True, fit: FitGap | None = CLOSED) -> dict[str, A
         for name in ("nominal", "adapted", "twin go2-identified")
     )
     reasons = (
-        () if go else (Reason("more falls", "adapted", "more falls (9 of 44, was 0): at a low delay"), Reason("worse", "nominal", "worse"))
+        ()
+        if go
+        else (
+            Reason("more falls", "adapted", "more falls (9 of 44, was 0): at a low delay"),
+            Reason("worse", "nominal", "worse"),
+        )
     )
     paths = {one.name: ({"+x": TRACK, "-x": TRACK}, {"+x": TRACK, "-x": TRACK}) for one in named}
     found = Verdict(reasons, ("total drift 1 → 0.5 m",), named, None, (), (), (), paths, fit=fit)

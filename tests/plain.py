@@ -17,7 +17,9 @@ class Plain:
     def __init__(self, robot: Robot, physics_hz: float | None = None, torque_speed: bool = False, floor=None):
         self.robot = robot
         self.model = copy.copy(build_scene(robot, floor or Flat(), physics_hz, torque_speed).model)
-        self.model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE)  # as MuJoCo comes
+        self.model.opt.disableflags &= ~int(
+            mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
+        )  # as MuJoCo comes
         self.contract = robot.contract
         self.substeps = round((physics_hz or robot.physics_hz) / self.contract.control_hz)
         self.q = [int(self.model.joint(j).qposadr[0]) for j in self.contract.joints]

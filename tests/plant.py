@@ -45,7 +45,9 @@ def changed(log: RobotLog, **columns: np.ndarray) -> RobotLog:
 
 def taken(log: RobotLog, rows: np.ndarray) -> RobotLog:
     """The log with these rows only."""
-    return dataclasses.replace(log, **{name: getattr(log, name)[rows] for name in ROWS if getattr(log, name) is not None})
+    return dataclasses.replace(
+        log, **{name: getattr(log, name)[rows] for name in ROWS if getattr(log, name) is not None}
+    )
 
 
 def episode_rows(log: RobotLog, share: float) -> slice:
@@ -102,13 +104,17 @@ def swapped(log: RobotLog, one: str, other: str, channels: tuple[str, ...] = ALL
     i, j = log.joints.index(one), log.joints.index(other)
     order = np.arange(len(log.joints))
     order[[i, j]] = j, i
-    return Planted(changed(log, **{name: getattr(log, name)[:, order] for name in channels}), ("swapped-joints",), (one, other))
+    return Planted(
+        changed(log, **{name: getattr(log, name)[:, order] for name in channels}), ("swapped-joints",), (one, other)
+    )
 
 
 def mirrored(log: RobotLog, robot: Robot, channels: tuple[str, ...] = ALL) -> Planted:
     assert robot.mirror is not None
     index, sign = np.array(robot.mirror.index), np.array(robot.mirror.sign)
-    return Planted(changed(log, **{name: getattr(log, name)[:, index] * sign for name in channels}), ("mirrored-sides",))
+    return Planted(
+        changed(log, **{name: getattr(log, name)[:, index] * sign for name in channels}), ("mirrored-sides",)
+    )
 
 
 def sides_exchanged(log: RobotLog, robot: Robot) -> Planted:
@@ -146,7 +152,9 @@ def late_velocity(log: RobotLog, rows: int = 2) -> Planted:
 
 def delayed_motion(log: RobotLog, rows: int) -> Planted:
     """Everything but action and command late: as if actions were stamped too early."""
-    columns = [name for name in ROWS if name not in ("episode", "time_s", "command", ACTION) and getattr(log, name) is not None]
+    columns = [
+        name for name in ROWS if name not in ("episode", "time_s", "command", ACTION) and getattr(log, name) is not None
+    ]
     late = {name: getattr(log, name).copy() for name in columns}
     for part in log.episodes():
         at = np.maximum(np.arange(part.stop - part.start) - rows, 0)
@@ -168,7 +176,8 @@ def frozen(log: RobotLog, joint: str, channel: str = POSITION) -> Planted:
     """One second of one value, in the episode in which the joint moves most."""
     c = log.joints.index(joint)
     moving = max(
-        (part for part in log.episodes() if part.stop - part.start > 100), key=lambda part: np.ptp(getattr(log, POSITION)[part, c])
+        (part for part in log.episodes() if part.stop - part.start > 100),
+        key=lambda part: np.ptp(getattr(log, POSITION)[part, c]),
     )
     start = moving.start + 40
     values = getattr(log, channel).copy()
@@ -195,11 +204,15 @@ def not_a_number(log: RobotLog, joint: str, channel: str = VELOCITY) -> Planted:
     rows = episode_rows(log, 0.2)
     values = getattr(log, channel).copy()
     values[rows.start + 30 : rows.start + 34, log.joints.index(joint)] = np.nan
-    return Planted(changed(log, **{channel: values}), ("not-a-number",), (joint,), when(log, rows.start + 30, rows.start + 34))
+    return Planted(
+        changed(log, **{channel: values}), ("not-a-number",), (joint,), when(log, rows.start + 30, rows.start + 34)
+    )
 
 
 def action_scale(log: RobotLog, factor: float) -> Planted:
-    return dataclasses.replace(scaled(log, ACTION, factor, ("action-scale",)), also=("action-beyond-clip", "torque-limit"))
+    return dataclasses.replace(
+        scaled(log, ACTION, factor, ("action-scale",)), also=("action-beyond-clip", "torque-limit")
+    )
 
 
 def action_offset(log: RobotLog, robot: Robot, joint: str, offset_rad: float = 0.3) -> Planted:
@@ -258,14 +271,18 @@ def found(planted: Planted, findings: tuple[Finding, ...]) -> list[Finding]:
 
 def false_alarms(planted: Planted, findings: tuple[Finding, ...]) -> list[Finding]:
     """Warnings and errors that nothing in the log deserves."""
-    return [f for f in findings if f.severity != "note" and f not in found(planted, findings) and f.code not in planted.also]
+    return [
+        f for f in findings if f.severity != "note" and f not in found(planted, findings) and f.code not in planted.also
+    ]
 
 
 def _at(planted: Planted, finding: Finding) -> bool:
     if planted.when is None:
         return True
     episode, start_s, end_s = planted.when
-    return any(s.episode == episode and s.start_s <= end_s + SLACK_S and s.end_s >= start_s - SLACK_S for s in finding.spans)
+    return any(
+        s.episode == episode and s.start_s <= end_s + SLACK_S and s.end_s >= start_s - SLACK_S for s in finding.spans
+    )
 
 
 Plant = Callable[[RobotLog], Planted]

@@ -10,17 +10,24 @@ from onnx import TensorProto, helper
 from surefoot.robot import Contract, Sensors
 
 
-def layers(contract: Contract, hidden: tuple[int, ...] = (16, 16), seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+def layers(
+    contract: Contract, hidden: tuple[int, ...] = (16, 16), seed: int = 0
+) -> list[tuple[np.ndarray, np.ndarray]]:
     random = np.random.default_rng(seed)
     sizes = (contract.observation_size, *hidden, contract.n_joints)
-    return [(random.standard_normal((a, b)) / np.sqrt(a), 0.1 * random.standard_normal(b)) for a, b in itertools.pairwise(sizes)]
+    return [
+        (random.standard_normal((a, b)) / np.sqrt(a), 0.1 * random.standard_normal(b))
+        for a, b in itertools.pairwise(sizes)
+    ]
 
 
 def sensors_of(random: np.random.Generator, n: int, n_joints: int = 12, time_s: float = 0.0) -> Sensors:
     return Sensors(np.full(n, time_s), *(random.standard_normal((n, width)) for width in (n_joints, n_joints, 3, 3)))
 
 
-def bare(path: Path, size_in: int, size_out: int, batch: int | str = "batch", kind: int = TensorProto.FLOAT, extra: int = 0) -> Path:
+def bare(
+    path: Path, size_in: int, size_out: int, batch: int | str = "batch", kind: int = TensorProto.FLOAT, extra: int = 0
+) -> Path:
     """An ONNX file without metadata, of one linear layer, as a training framework would export it."""
     dtype = helper.tensor_dtype_to_np_dtype(kind)
     weights = onnx.numpy_helper.from_array(np.ones((size_in, size_out), dtype), "w")

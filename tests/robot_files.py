@@ -53,7 +53,14 @@ TETRAHEDRON = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4
 
 
 def tiny_model(folder: Path, **parts: str) -> Path:
-    filled = {"free": "<freejoint/>", "range": 'range="-1 1"', "leg": LEG, "default": "", "asset": "", "extra": ""} | parts
+    filled = {
+        "free": "<freejoint/>",
+        "range": 'range="-1 1"',
+        "leg": LEG,
+        "default": "",
+        "asset": "",
+        "extra": "",
+    } | parts
     path = folder / "tiny.xml"
     path.write_text(TINY.format(**filled))
     return path
@@ -69,7 +76,9 @@ def changed(folder: Path, source: Path, **values: object) -> Path:
     """A copy of a robot with keys of its robot.yaml changed, or left out where the value is None."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     content = yaml.safe_load((source / "robot.yaml").read_text()) | values
-    (folder / "robot.yaml").write_text(yaml.safe_dump({key: value for key, value in content.items() if value is not None}))
+    (folder / "robot.yaml").write_text(
+        yaml.safe_dump({key: value for key, value in content.items() if value is not None})
+    )
     return folder / "robot.yaml"
 
 

@@ -13,7 +13,14 @@ import yaml
 from robot_files import BIPED, TETRAHEDRON, TINY_YAML, tiny
 
 from surefoot.adapt.adaptation import Adaptation, Fitted, read_adaptation, write_adaptation
-from surefoot.adapt.export import isaaclab_config, mjlab_config, patched_mjcf, randomization_ranges, randomization_table, write_mjcf
+from surefoot.adapt.export import (
+    isaaclab_config,
+    mjlab_config,
+    patched_mjcf,
+    randomization_ranges,
+    randomization_table,
+    write_mjcf,
+)
 from surefoot.cli.main import VERBS, Verb
 from surefoot.errors import FitError, OutputError
 from surefoot.learn.randomize import load_randomization
@@ -21,7 +28,16 @@ from surefoot.robot import Robot, load_robot
 from surefoot.sim import Worlds
 from surefoot.sim.parameters import PARAMETERS
 
-FIELDS = ("dof_armature", "dof_frictionloss", "dof_damping", "jnt_stiffness", "qpos_spring", "body_mass", "body_inertia", "body_ipos")
+FIELDS = (
+    "dof_armature",
+    "dof_frictionloss",
+    "dof_damping",
+    "jnt_stiffness",
+    "qpos_spring",
+    "body_mass",
+    "body_inertia",
+    "body_ipos",
+)
 SERVO_FIELDS = ("actuator_gainprm", "actuator_biasprm", "actuator_forcerange", "actuator_gaintype", "actuator_biastype")
 PER_JOINT = {
     "armature_kgm2": (0.01, 0.04), "dry_friction_nm": (0.05, 0.5), "viscous_friction_nms": (0.05, 0.4),
@@ -40,7 +56,9 @@ def physical(robot: Robot, seed: int = 0) -> dict:
 
 def knob(parameter: str, where: tuple[str, ...], value: float, low: float, high: float, **more) -> Fitted:
     name = f"{parameter}[{' = '.join(where)}]" if where else parameter
-    return Fitted(name, parameter, where, PARAMETERS[parameter].unit, value / 2, value, (low, high), (0.0, 100.0), **more)
+    return Fitted(
+        name, parameter, where, PARAMETERS[parameter].unit, value / 2, value, (low, high), (0.0, 100.0), **more
+    )
 
 
 def adaptation(robot: Robot, settings: dict, knobs: tuple[Fitted, ...] = (), **provenance) -> Adaptation:
@@ -85,7 +103,11 @@ def run(monkeypatch):
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    setattr(sys.modules[node.module], alias.name, type(alias.name, (Stub,), {}) if alias.name[0].isupper() else Function())
+                    setattr(
+                        sys.modules[node.module],
+                        alias.name,
+                        type(alias.name, (Stub,), {}) if alias.name[0].isupper() else Function(),
+                    )
         names: dict = {}
         exec(compile(source, "generated", "exec"), names)
         return SimpleNamespace(**{key: value for key, value in names.items() if not key.startswith("__")})
@@ -149,7 +171,12 @@ class TestMjcf:
             assert np.array_equal(getattr(found, field), getattr(own, field)), field
 
     def test_torque_that_falls_with_speed_is_a_dc_motor(self, go2, tmp_path) -> None:
-        settings = {"stall_torque_nm": 100 / 3, "no_load_speed_rad_s": 25.3, "battery_level": 0.9, "motor_strength": 0.95}
+        settings = {
+            "stall_torque_nm": 100 / 3,
+            "no_load_speed_rad_s": 25.3,
+            "battery_level": 0.9,
+            "motor_strength": 0.95,
+        }
         found, wanted = exported(tmp_path, go2, settings), simulated(go2, settings)
         agree(found, wanted, SERVO_FIELDS)
         assert "stall_torque_nm" not in (tmp_path / "patched.xml").read_text()
@@ -160,10 +187,21 @@ class TestMjcf:
         assert not found.dof_damping.any()
 
     def test_the_head_names_what_is_not_in_the_file_with_value_and_unit(self, go2, tmp_path) -> None:
-        settings = {"delay_s": 0.00675, "torque_noise_nm": 1.25, "encoder_bias_rad": {"FL_hip_joint": 0.0123}, "floor_friction": 0.456}
+        settings = {
+            "delay_s": 0.00675,
+            "torque_noise_nm": 1.25,
+            "encoder_bias_rad": {"FL_hip_joint": 0.0123},
+            "floor_friction": 0.456,
+        }
         exported(tmp_path, go2, settings)
         head = (tmp_path / "patched.xml").read_text().split("-->")[0]
-        for part in ("delay_s, s: 0.00675", "torque_noise_nm, N·m: 1.25", "FL_hip_joint 0.0123", "floor_friction: 0.456", go2.hash[:12]):
+        for part in (
+            "delay_s, s: 0.00675",
+            "torque_noise_nm, N·m: 1.25",
+            "FL_hip_joint 0.0123",
+            "floor_friction: 0.456",
+            go2.hash[:12],
+        ):
             assert part in head
         assert "buffer of zeros" in head
         assert "no actuators: position servos" in head
@@ -176,7 +214,9 @@ class TestMjcf:
         np.testing.assert_allclose(key.qpos[7:], go2.contract.pose_rad)
 
     def test_text_alone_is_the_same_as_the_file_beside_the_model(self, go2) -> None:
-        model = mujoco.MjModel.from_xml_string(patched_mjcf(adaptation(go2, {"armature_kgm2": 0.0123456789012345}), go2))
+        model = mujoco.MjModel.from_xml_string(
+            patched_mjcf(adaptation(go2, {"armature_kgm2": 0.0123456789012345}), go2)
+        )
         assert model.dof_armature[6] == 0.0123456789012345
 
 
@@ -204,9 +244,9 @@ class TestMjcfOfOddModels:
             ('<compiler angle="radian"', '<compiler angle="radian" settotalmass="9"'),
             ('name="left_hip"', 'name="left_hip" springdamper="0.1 1"'),
             ('name="left_hip"', 'name="left_hip" stiffness="7" springref="0.5" damping="3"'),
-            ('<freejoint/>', '<freejoint align="true"/>'),
+            ("<freejoint/>", '<freejoint align="true"/>'),
         ],
-    )  # fmt: skip
+    )
     @pytest.mark.filterwarnings("ignore:compiler attribute 'settotalmass':UserWarning")
     def test_settings_of_the_model_do_not_undo_the_adaptation(self, tmp_path, old, new) -> None:
         robot = self.changed(tmp_path, (old, new))
@@ -270,7 +310,9 @@ class TestMjcfOfOddModels:
         assert [found.actuator(k).name for k in range(found.nu)] == ["a", "b", "c"]
         for own, i in (("b", 0), ("a", 1)):
             for field in ("gainprm", "biasprm", "forcerange"):
-                np.testing.assert_allclose(getattr(found.actuator(own), field), getattr(wanted.actuator(i), field), rtol=1e-14)
+                np.testing.assert_allclose(
+                    getattr(found.actuator(own), field), getattr(wanted.actuator(i), field), rtol=1e-14
+                )
             assert not found.actuator(own).ctrllimited[0]
         assert np.array_equal(found.key("home").ctrl, [0.1, 0.2, 0.3])
         agree(found, wanted, ("dof_armature",))
@@ -316,7 +358,9 @@ class TestMjcfRefused:
     def test_a_value_that_would_not_arrive_is_not_written(self, tmp_path) -> None:
         path = tiny(tmp_path)
         text = (tmp_path / "tiny.xml").read_text()
-        (tmp_path / "tiny.xml").write_text(text.replace('<compiler angle="radian"', '<compiler angle="radian" boundmass="0.5"'))
+        (tmp_path / "tiny.xml").write_text(
+            text.replace('<compiler angle="radian"', '<compiler angle="radian" boundmass="0.5"')
+        )
         robot = load_robot(path)
         with pytest.raises(FitError, match="body_mass of the exported model is not"):
             write_mjcf(tmp_path / "out.xml", adaptation(robot, {"base_mass_kg": 0.1}), robot)
@@ -326,7 +370,10 @@ class TestMjcfRefused:
 def knobs_of(robot: Robot, settings: dict) -> tuple[Fitted, ...]:
     """Armature of each joint, one delay for all, the base's mass and one axis of its balance."""
     joints = robot.contract.joints
-    armature = tuple(knob("armature_kgm2", (name,), v, v * 0.9, v * 1.2) for name, v in zip(joints, settings["armature_kgm2"], strict=True))
+    armature = tuple(
+        knob("armature_kgm2", (name,), v, v * 0.9, v * 1.2)
+        for name, v in zip(joints, settings["armature_kgm2"], strict=True)
+    )
     mass = settings["base_mass_kg"]
     rest = (knob("delay_s", joints, 0.00675, 0.0061, 0.0081), knob("base_mass_kg", (), mass, mass - 0.1, mass + 0.3))
     return (*armature, *rest, knob("base_com_offset_m", ("x",), settings["base_com_offset_m"][0], -0.001, 0.01))
@@ -347,16 +394,24 @@ class TestPythonFiles:
             assert [name for name in robot.contract.joints if re.fullmatch(cfg.target_names_expr[0], name)] == [joint]
             share = s["motor_strength"][i]
             assert (cfg.armature, cfg.frictionloss, cfg.viscous_damping) == (
-                s["armature_kgm2"][i], s["dry_friction_nm"][i], s["viscous_friction_nms"][i]
-            )  # fmt: skip
+                s["armature_kgm2"][i],
+                s["dry_friction_nm"][i],
+                s["viscous_friction_nms"][i],
+            )
             assert (cfg.stiffness, cfg.damping, cfg.effort_limit) == (
-                share * s["kp_nm_per_rad"][i], share * s["kd_nms_per_rad"][i], share * s["torque_limit_nm"][i]
-            )  # fmt: skip
+                share * s["kp_nm_per_rad"][i],
+                share * s["kd_nms_per_rad"][i],
+                share * s["torque_limit_nm"][i],
+            )
             assert cfg.delay_min_lag == cfg.delay_max_lag == round(0.00675 / found.PHYSICS_DT_S) == 3
 
     def test_mjlab_changes_springs_and_masses_of_a_spec(self, robot, fitted, run) -> None:
         spec = run(mjlab_config(fitted, robot)).change_spec(mujoco.MjSpec.from_file(str(robot.model_path)))
-        agree(spec.compile(), simulated(robot, fitted.settings), ("jnt_stiffness", "qpos_spring", "body_mass", "body_inertia", "body_ipos"))
+        agree(
+            spec.compile(),
+            simulated(robot, fitted.settings),
+            ("jnt_stiffness", "qpos_spring", "body_mass", "body_inertia", "body_ipos"),
+        )
 
     def test_mjlab_events_have_the_ranges(self, robot, fitted, run) -> None:
         found = run(mjlab_config(fitted, robot))
@@ -372,7 +427,9 @@ class TestPythonFiles:
         assert events[f"encoder_bias_rad {first}"].params["bias_range"] == (0.0123, 0.0123)
 
     def test_mjlab_takes_a_torque_speed_limit(self, go2, run) -> None:
-        source = mjlab_config(adaptation(go2, {"stall_torque_nm": 30.0, "no_load_speed_rad_s": 20.0, "battery_level": 0.9}), go2)
+        source = mjlab_config(
+            adaptation(go2, {"stall_torque_nm": 30.0, "no_load_speed_rad_s": 20.0, "battery_level": 0.9}), go2
+        )
         cfg = run(source).ACTUATORS[0]
         assert type(cfg).__name__ == "DcMotorActuatorCfg"
         assert (cfg.saturation_effort, cfg.velocity_limit) == (27.0, 18.0)
@@ -411,7 +468,12 @@ class TestPythonFiles:
     @pytest.mark.parametrize("make", [mjlab_config, isaaclab_config])
     def test_the_head_names_what_is_not_in_it(self, robot, fitted, make) -> None:
         comments = "\n".join(line for line in make(fitted, robot).splitlines() if line.startswith("#"))
-        for part in ("torque_noise_nm, N·m: 1.25", "encoder_noise_rad, rad: 0.001", "surefoot fit log.parquet", robot.hash[:12]):
+        for part in (
+            "torque_noise_nm, N·m: 1.25",
+            "encoder_noise_rad, rad: 0.001",
+            "surefoot fit log.parquet",
+            robot.hash[:12],
+        ):
             assert part in comments
         assert ("encoder_bias_rad, rad: 0.0123" in comments) == (make is isaaclab_config)
 
@@ -495,7 +557,9 @@ class TestRandomization:
 
     def test_a_knob_of_a_joint_that_is_not_there_is_refused(self, go2) -> None:
         with pytest.raises(FitError, match="'tail', which go2 does not have"):
-            randomization_table(adaptation(go2, {"armature_kgm2": 0.1}, (knob("armature_kgm2", ("tail",), 0.1, 0.05, 0.2),)), go2)
+            randomization_table(
+                adaptation(go2, {"armature_kgm2": 0.1}, (knob("armature_kgm2", ("tail",), 0.1, 0.05, 0.2),)), go2
+            )
 
 
 class TestCommandLine:
@@ -514,7 +578,12 @@ class TestCommandLine:
 
     @pytest.mark.parametrize(
         ("to", "name", "part"),
-        [("mjcf", "a.xml", "0.0234"), ("mjlab", "a.py", "0.0234"), ("isaaclab", "a.py", "0.0234"), ("randomization", "a.yaml", "0.0255")],
+        [
+            ("mjcf", "a.xml", "0.0234"),
+            ("mjlab", "a.py", "0.0234"),
+            ("isaaclab", "a.py", "0.0234"),
+            ("randomization", "a.yaml", "0.0255"),
+        ],
     )
     def test_export(self, surefoot, verbs, fit, to, name, part, here) -> None:
         code, out, error = surefoot("adapt", "export", fit, "--robot", "go2", "--to", to, "--out", f"deep/{name}")
@@ -528,8 +597,13 @@ class TestCommandLine:
         agree(mujoco.MjModel.from_xml_path("a.xml"), simulated(go2, read.settings), FIELDS)
 
     @pytest.mark.parametrize(
-        ("to", "out", "part"), [("mjcf", "a.py", "does not end in .xml"), ("mjlab", "a.xml", "does not end in .py"), ("randomization", "a", ".yaml or .yml")]
-    )  # fmt: skip
+        ("to", "out", "part"),
+        [
+            ("mjcf", "a.py", "does not end in .xml"),
+            ("mjlab", "a.xml", "does not end in .py"),
+            ("randomization", "a", ".yaml or .yml"),
+        ],
+    )
     def test_a_wrong_ending_is_refused(self, surefoot, verbs, fit, to, out, part, here) -> None:
         code, _, error = surefoot("adapt", "export", fit, "--to", to, "--out", out)
         assert (code, error.count("\n")) == (2, 1)

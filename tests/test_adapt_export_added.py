@@ -1,4 +1,6 @@
-"""What a fit adds beyond the model, as a NumPy class and as ONNX: both say what `Worlds` adds, and run without Surefoot."""
+"""What a fit adds beyond the model, as a NumPy class and as ONNX: both say what `Worlds` adds, and run
+without Surefoot.
+"""
 
 import ast
 import importlib.util
@@ -20,7 +22,14 @@ from plain import Plain
 from robot_files import TINY_YAML, tiny
 
 from surefoot.adapt.adaptation import Adaptation, write_adaptation
-from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, patched_mjcf, randomization_table, write_onnx
+from surefoot.adapt.export import (
+    isaaclab_config,
+    mjlab_config,
+    numpy_class,
+    patched_mjcf,
+    randomization_table,
+    write_onnx,
+)
 from surefoot.errors import FitError
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import usual_pose
@@ -29,7 +38,9 @@ from surefoot.sim.network import Group, Network
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
 
 INPUTS = ("error_rad", "position_rad", "velocity_rad_s")
-SPANS = dict(zip((*TORQUE_TERMS, *ACTION_TERMS[1:3], *ACTION_TERMS[4:]), (1.0, 3.0, 0.1, 0.3, 4.0, 0.1, 0.01, 0.2), strict=True))
+SPANS = dict(
+    zip((*TORQUE_TERMS, *ACTION_TERMS[1:3], *ACTION_TERMS[4:]), (1.0, 3.0, 0.1, 0.3, 4.0, 0.1, 0.01, 0.2), strict=True)
+)
 
 
 def network(robot: Robot, adds: Adds = "torque", sizes: tuple[int, ...] = (3, 8, 4, 1)) -> Network:
@@ -49,7 +60,15 @@ def weights(robot: Robot, *names: str) -> dict[str, list[float]]:
 
 
 def found(robot: Robot, settings: dict, net: Network | None = None) -> Adaptation:
-    return Adaptation(robot.name, robot.hash, "residual", (), settings, net, provenance={"command": "surefoot fit log.parquet --out fit/"})
+    return Adaptation(
+        robot.name,
+        robot.hash,
+        "residual",
+        (),
+        settings,
+        net,
+        provenance={"command": "surefoot fit log.parquet --out fit/"},
+    )
 
 
 def loaded(folder: Path, source: str) -> ModuleType:
@@ -72,7 +91,11 @@ def said_by_worlds(robot: Robot, adaptation: Adaptation, adds: Adds, inputs: np.
     values = {name: np.broadcast_to(value, inputs.shape[1:]) for name, value in adaptation.settings.items()}
     plain = terms(values, names, usual_pose(robot))
     total = np.zeros(inputs.shape[1:]) if plain is None else plain(*inputs)
-    return total if adaptation.network is None or adaptation.network.adds != adds else total + adaptation.network.net(robot)(*inputs)
+    return (
+        total
+        if adaptation.network is None or adaptation.network.adds != adds
+        else total + adaptation.network.net(robot)(*inputs)
+    )
 
 
 def torque_cases(robot: Robot) -> dict[str, Adaptation]:
@@ -106,7 +129,9 @@ class TestNumpyFile:
         adaptation = found(robot, settings, network(robot, "action"))
         residual = loaded(tmp_path, numpy_class(adaptation, robot)).Residual()
         inputs = states(robot, 40)
-        np.testing.assert_allclose(residual.target_shift(*inputs), said_by_worlds(robot, adaptation, "action", inputs), rtol=0, atol=1e-7)
+        np.testing.assert_allclose(
+            residual.target_shift(*inputs), said_by_worlds(robot, adaptation, "action", inputs), rtol=0, atol=1e-7
+        )
         assert not hasattr(residual, "torque")
 
     def test_one_state_is_a_row_of_many(self, robot, tmp_path) -> None:
@@ -130,19 +155,31 @@ class TestNumpyFile:
     def test_it_needs_numpy_and_nothing_else(self, go2, tmp_path) -> None:
         loaded(tmp_path, numpy_class(torque_cases(go2)["both"], go2))
         program = (
-            "import sys, numpy as np; sys.path.insert(0, sys.argv[1]); import residual\n"
-            "print(residual.Residual().torque(*np.ones((3, 12))).sum(), {'surefoot', 'mujoco', 'onnx'} & set(sys.modules))"
+            "import sys, numpy as np; sys.path.insert(0, sys.argv[1]); import"
+            " residual\nprint(residual.Residual().torque(*np.ones((3, 12))).sum(), {'surefoot', 'mujoco', 'onnx'} &"
+            " set(sys.modules))"
         )
-        done = subprocess.run([sys.executable, "-I", "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60
+        )
         total, modules = done.stdout.split(maxsplit=1)
         assert modules.strip() == "set()"
         wanted = said_by_worlds(go2, torque_cases(go2)["both"], "torque", np.ones((3, 1, 12))).sum()
         assert float(total) == pytest.approx(wanted, abs=1e-5)
 
     def test_its_docstring_says_units_rate_order_and_origin(self, robot) -> None:
-        adaptation = found(robot, {**weights(robot, "residual_error_nm_per_rad"), "delay_s": 0.00675, "armature_kgm2": 0.02})
+        adaptation = found(
+            robot, {**weights(robot, "residual_error_nm_per_rad"), "delay_s": 0.00675, "armature_kgm2": 0.02}
+        )
         text = ast.get_docstring(ast.parse(numpy_class(adaptation, robot)))
-        for part in ("N·m", "rad/s", "policy order", f"{robot.physics_hz!r} Hz", robot.hash[:12], "surefoot fit log.parquet --out fit/"):
+        for part in (
+            "N·m",
+            "rad/s",
+            "policy order",
+            f"{robot.physics_hz!r} Hz",
+            robot.hash[:12],
+            "surefoot fit log.parquet --out fit/",
+        ):
             assert part in text
         assert "delay_s, s: 0.00675 for all" in text
         assert "--to mjcf` or in its head: armature_kgm2" in text
@@ -242,7 +279,9 @@ class TestOnnxFile:
         np.testing.assert_allclose(found["torque_nm"], residual.torque(*inputs), rtol=1e-5, atol=1e-5)
 
     def test_both_outputs_where_both_are_added(self, robot, tmp_path) -> None:
-        adaptation = found(robot, weights(robot, "residual_position_nm_per_rad", "delta_velocity_s"), network(robot, "action"))
+        adaptation = found(
+            robot, weights(robot, "residual_position_nm_per_rad", "delta_velocity_s"), network(robot, "action")
+        )
         write_onnx(tmp_path / "residual.onnx", adaptation, robot)
         inputs = states(robot, 4)
         made = self.run(tmp_path / "residual.onnx", inputs)
@@ -288,9 +327,13 @@ class TestRefused:
         content = {**yaml.safe_load(TINY_YAML), "name": bad, "joints": [joint, "right_hip"]}
         path = tiny(tmp_path, yaml.safe_dump(content))
         text = (tmp_path / "tiny.xml").read_text()
-        (tmp_path / "tiny.xml").write_text(text.replace("left_hip", joint.replace("'", "&apos;").replace('"', "&quot;")))
+        (tmp_path / "tiny.xml").write_text(
+            text.replace("left_hip", joint.replace("'", "&apos;").replace('"', "&quot;"))
+        )
         robot = load_robot(path)
-        adaptation = Adaptation(robot.name, robot.hash, bad, (), {"residual_constant_nm": 0.5}, network(robot), provenance={bad: bad})
+        adaptation = Adaptation(
+            robot.name, robot.hash, bad, (), {"residual_constant_nm": 0.5}, network(robot), provenance={bad: bad}
+        )
         module = loaded(tmp_path, numpy_class(adaptation, robot))
         assert list(module.JOINTS) == [joint, "right_hip"]
         assert module.Residual().torque(*np.zeros((3, 2)))[1] == 0.5
@@ -303,7 +346,10 @@ class TestHeadsOfOtherExports:
     @pytest.mark.parametrize("make", [patched_mjcf, mjlab_config, isaaclab_config])
     def test_name_what_they_leave_out_and_where_it_is(self, robot, make) -> None:
         text = make(found(robot, {"delta_error_rad_per_rad": 0.25}, network(robot)), robot).replace("- -", "--")
-        assert "delta_error_rad_per_rad, rad/rad: 0.25 for all (at the policy's rate, target += it * (target - measured position))" in text
+        assert (
+            "delta_error_rad_per_rad, rad/rad: 0.25 for all (at the policy's rate, target += it * (target - measured"
+            " position))" in text
+        )
         assert f"a network that adds to the torque of {robot.contract.n_joints - 1} joints, N·m" in text
         for part in ("--to numpy", "--to onnx"):
             assert part in text

@@ -1,4 +1,6 @@
-"""bench/paper.py: which cells there are, that a stopped run goes on, what counts as the same figure again, and what the page says."""
+"""bench/paper.py: which cells there are, that a stopped run goes on, what counts as the same figure again,
+and what the page says.
+"""
 
 import dataclasses
 import json
@@ -75,7 +77,8 @@ def fake(measure, name: str = "fake", **more) -> Table:
 
 def kept(row: str, column: str, *values: float, figure: str = "error", **more: object) -> list[Kept]:
     return [
-        Kept(row, column, seed, {figure: value, **more}, {"simulated_s": 40000.0}, "abc", "", 60.0) for seed, value in enumerate(values)
+        Kept(row, column, seed, {figure: value, **more}, {"simulated_s": 40000.0}, "abc", "", 60.0)
+        for seed, value in enumerate(values)
     ]
 
 
@@ -93,12 +96,17 @@ class TestCells:
         for table in tables.TABLES.values():
             assert len(set(table.places)) == len(table.places)
             assert table.quick in table.places
-        assert {"wasserstein", "match-o", "match-s-1", "match-s-20", "match-s", "mmd"} < {row for row, _ in recovery.RECOVERY.places}
+        assert {"wasserstein", "match-o", "match-s-1", "match-s-20", "match-s", "mmd"} < {
+            row for row, _ in recovery.RECOVERY.places
+        }
         assert {int(count) for count, _ in data.SIZES} == {8, 16, 32, 64, 128}
 
     def test_some_rows_alone(self, tmp_path, capsys):
         few = only(list(tables.TABLES.values()), ["ours", "mmd"])
-        assert [(table.name, {row for row, _ in table.places}) for table in few] == [("recovery", {"ours", "mmd"}), ("horizon", {"ours"})]
+        assert [(table.name, {row for row, _ in table.places}) for table in few] == [
+            ("recovery", {"ours", "mmd"}),
+            ("horizon", {"ours"}),
+        ]
         assert len(few[0].places) == 6
         assert only(few, columns=["2.5"])[0].places == (("mmd", "2.5"), ("ours", "2.5"))
         assert paper.main(["--table", "recovery", "--row", "our", "--out", str(tmp_path)]) == 2
@@ -117,7 +125,10 @@ class TestCells:
         assert measure.calls == [(*place, seed) for seed in (0, 1) for place in FEW]  # each once
         content = json.loads((tmp_path / "fake.json").read_text())
         assert len(content["cells"]) == 6
-        assert all(one["commit"] and one["wall_clock_s"] >= 0 and one["asked"] == {"simulated_s": 10.0} for one in content["cells"])
+        assert all(
+            one["commit"] and one["wall_clock_s"] >= 0 and one["asked"] == {"simulated_s": 10.0}
+            for one in content["cells"]
+        )
         assert content["provenance"]["machine"]["cores"]
 
     def test_no_cell_begins_after_the_last_minute(self, tmp_path):
@@ -128,10 +139,13 @@ class TestCells:
     def test_another_budget_is_refused_before_anything_is_measured(self, tmp_path):
         measure = Counted()
         run([fake(measure)], SETTINGS, range(1), folder=tmp_path, say=str)
-        run([fake(measure)], dataclasses.replace(SETTINGS, iterations=9), range(1), folder=tmp_path, say=str)  # not used by this table
+        run(
+            [fake(measure)], dataclasses.replace(SETTINGS, iterations=9), range(1), folder=tmp_path, say=str
+        )  # not used by this table
         assert len(measure.calls) == 3
         with pytest.raises(
-            SurefootError, match=r"fake\.json was measured with another budget \(simulated_s 10; now simulated_s 20\); .*--out"
+            SurefootError,
+            match=r"fake\.json was measured with another budget \(simulated_s 10; now simulated_s 20\); .*--out",
         ):
             run([fake(measure)], dataclasses.replace(SETTINGS, simulated_s=20.0), range(2), folder=tmp_path, say=str)
         assert len(measure.calls) == 3
@@ -210,7 +224,14 @@ class TestQuick:
         measure, said = Counted(figures), []
         write_kept("fake", kept("a", "x", *committed), tmp_path / "committed")
         before = (tmp_path / "committed" / "fake.json").read_bytes()
-        fine = quick([fake(measure)], Settings(), tmp_path / "out", committed=tmp_path / "committed", measure=measured, say=said.append)
+        fine = quick(
+            [fake(measure)],
+            Settings(),
+            tmp_path / "out",
+            committed=tmp_path / "committed",
+            measure=measured,
+            say=said.append,
+        )
         assert (tmp_path / "committed" / "fake.json").read_bytes() == before
         return fine, said, measure
 
@@ -245,7 +266,9 @@ class TestQuick:
         measure = Counted()
         write_kept("fake", kept("a", "x", 0.1, 0.2), tmp_path / "committed")
         with pytest.raises(SurefootError, match=r"--simulated-s 40000"):
-            quick([fake(measure)], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", measure=measured, say=str)
+            quick(
+                [fake(measure)], SETTINGS, tmp_path / "out", committed=tmp_path / "committed", measure=measured, say=str
+            )
         assert measure.calls == []
 
     def test_another_policy_is_not_compared(self, tmp_path):
@@ -275,7 +298,12 @@ class TestQuick:
         named = [fake(measure, name) for name in ("short", "broken", "long")]
         assert not quick(named, Settings(), tmp_path / "out", committed=tmp_path, measure=measured, say=said.append)
         assert [seed for *_, seed in measure.calls] == [4, 3, 2]
-        assert [line.split(":")[0] for line in said[1:]] == ["long", "the disk is full", "short", "judged 2 of 3 tables in 0.0 min"]
+        assert [line.split(":")[0] for line in said[1:]] == [
+            "long",
+            "the disk is full",
+            "short",
+            "judged 2 of 3 tables in 0.0 min",
+        ]
 
     def test_a_cell_by_itself_keeps_to_its_core(self, tmp_path, monkeypatch):
         """The command as it is, but for what it measures."""
@@ -304,28 +332,45 @@ class TestQuick:
     def test_a_cell_that_ends_badly_says_why(self, tmp_path, monkeypatch):
         unknown = dataclasses.replace(recovery.RECOVERY, places=(("our", "2.5"),))
         with pytest.raises(
-            SurefootError, match=r"recovery: our, 2\.5, seed 1 could not be measured \(exit code 2\): error: no table has a row 'our'"
+            SurefootError,
+            match=r"recovery: our, 2\.5, seed 1 could not be measured \(exit code 2\): error: no table has a row 'our'",
         ):
             by_itself(unknown, Cell("our", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path / "unknown"))
         script = tmp_path / "ends.py"
         monkeypatch.setattr(quick_module, "PAPER", script)
         for name, says, why in (
-            ("refused", "print('  not measured: no disk'); print('error: no cell', file=sys.stderr); sys.exit(2)", r"\(exit code 2\): not measured: no disk"),
-            ("killed", "print('recovery: ours'); sys.stdout.flush(); os.kill(os.getpid(), 9)", r"\(exit code -9\): it said nothing"),
+            (
+                "refused",
+                "print('  not measured: no disk'); print('error: no cell', file=sys.stderr); sys.exit(2)",
+                r"\(exit code 2\): not measured: no disk",
+            ),
+            (
+                "killed",
+                "print('recovery: ours'); sys.stdout.flush(); os.kill(os.getpid(), 9)",
+                r"\(exit code -9\): it said nothing",
+            ),
             ("broken", "raise MemoryError('all of it')", r"\(exit code 1\): MemoryError: all of it"),
-        ):  # fmt: skip
+        ):
             script.write_text(f"import os, sys\n{says}\n")
             with pytest.raises(SurefootError, match=why):
-                by_itself(recovery.RECOVERY, Cell("ours", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path / name))
+                by_itself(
+                    recovery.RECOVERY, Cell("ours", "2.5", 1), dataclasses.replace(SETTINGS, work=tmp_path / name)
+                )
 
     @pytest.mark.parametrize(("fine", "code"), [(True, 0), (False, 1)])
     def test_the_exit_code(self, monkeypatch, fine, code):
-        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed, say: fine and [one.name for one in chosen] == ["data"])
+        monkeypatch.setattr(
+            paper,
+            "quick",
+            lambda chosen, settings, out, committed, say: fine and [one.name for one in chosen] == ["data"],
+        )
         assert paper.main(["--quick", "--table", "data"]) == code
 
     def test_what_it_said_is_kept_where_asked_for(self, monkeypatch, tmp_path):
         write_kept("data", kept("8", "4", 0.1, 0.2), tmp_path)
-        monkeypatch.setattr(paper, "quick", lambda chosen, settings, out, committed, say: bool(say("data: inside")) or True)
+        monkeypatch.setattr(
+            paper, "quick", lambda chosen, settings, out, committed, say: bool(say("data: inside")) or True
+        )
         assert paper.main(["--quick", "--out", str(tmp_path)]) == 0
         assert not (tmp_path / "results.md").exists()
         assert paper.main(["--quick", "--keep", "--out", str(tmp_path)]) == 0
@@ -336,7 +381,12 @@ class TestQuick:
 
 class TestRecoverySentences:
     def figures(self, near: float, state: float, far: float, ours: float = 0.05) -> Figures:
-        values = dict.fromkeys(recovery.METHODS, 2.0) | {"wasserstein": near, "match-s-20": state, "match-o": far, "ours": ours}
+        values = dict.fromkeys(recovery.METHODS, 2.0) | {
+            "wasserstein": near,
+            "match-s-20": state,
+            "match-o": far,
+            "ours": ours,
+        }
         values |= {"ours, 64 rollouts": ours}
         return Figures(
             [
@@ -350,13 +400,33 @@ class TestRecoverySentences:
     @pytest.mark.parametrize(
         ("means", "first", "second"),
         [
-            ((0.1, 0.3, 0.8), "confirmed for match-s-1, match-s-20 and match-s", "refuted for match-s-1 and match-s and confirmed for match-s-20"),
-            ((0.4, 0.3, 0.8), "confirmed for match-s-1 and match-s and refuted for match-s-20", "refuted for match-s-1 and match-s and confirmed for match-s-20"),
-            ((0.1, 0.9, 0.8), "confirmed for match-s-1, match-s-20 and match-s", "refuted for match-s-1, match-s-20 and match-s"),
-            ((0.3, 0.302, 0.8), "confirmed for match-s-1 and match-s and neither confirmed nor refuted for match-s-20", "confirmed for match-s-20"),
-            ((0.302, 0.3, 0.8), "confirmed for match-s-1 and match-s and neither confirmed nor refuted for match-s-20", "confirmed for match-s-20"),
+            (
+                (0.1, 0.3, 0.8),
+                "confirmed for match-s-1, match-s-20 and match-s",
+                "refuted for match-s-1 and match-s and confirmed for match-s-20",
+            ),
+            (
+                (0.4, 0.3, 0.8),
+                "confirmed for match-s-1 and match-s and refuted for match-s-20",
+                "refuted for match-s-1 and match-s and confirmed for match-s-20",
+            ),
+            (
+                (0.1, 0.9, 0.8),
+                "confirmed for match-s-1, match-s-20 and match-s",
+                "refuted for match-s-1, match-s-20 and match-s",
+            ),
+            (
+                (0.3, 0.302, 0.8),
+                "confirmed for match-s-1 and match-s and neither confirmed nor refuted for match-s-20",
+                "confirmed for match-s-20",
+            ),
+            (
+                (0.302, 0.3, 0.8),
+                "confirmed for match-s-1 and match-s and neither confirmed nor refuted for match-s-20",
+                "confirmed for match-s-20",
+            ),
         ],
-    )  # fmt: skip
+    )
     def test_the_order_of_the_costs(self, means, first, second):
         """Step by step, and each horizon of match-s by itself; the others are far above match-o here."""
         said = page_recovery.recovery_order(self.figures(*means), "5.0")
@@ -364,7 +434,9 @@ class TestRecoverySentences:
         assert one.endswith(f"that Wasserstein is better than match-s is {first}")
         assert two.startswith("that match-s is better than match-o is ")
         assert two.endswith(second)
-        assert last.startswith("that Wasserstein is better than match-o is confirmed. Off by more than Wasserstein: match-s-1 +")
+        assert last.startswith(
+            "that Wasserstein is better than match-o is confirmed. Off by more than Wasserstein: match-s-1 +"
+        )
         assert f"wasserstein {100 * means[0] + 1:.1f} %" in said
         assert f"match-s-20 {100 * means[1] + 1:.1f} %" in said
 
@@ -379,8 +451,13 @@ class TestRecoverySentences:
 
         said = rows(self.figures(0.4, 0.3, 0.8))
         assert said["wasserstein at 5.0 N·m"] == {
-            "wasserstein": "", "match-s-20": "**0 of 3**", "match-s-1": "**3 of 3**", "match-s": "**3 of 3**", "match-o": "**3 of 3**", "mmd": ""
-        }  # fmt: skip
+            "wasserstein": "",
+            "match-s-20": "**0 of 3**",
+            "match-s-1": "**3 of 3**",
+            "match-s": "**3 of 3**",
+            "match-o": "**3 of 3**",
+            "mmd": "",
+        }
         assert said["match-s-20 at 5.0 N·m"]["match-o"] == "**3 of 3**"
         assert said["match-s at 5.0 N·m"]["match-o"] == "**0 of 3**"
         assert set(said["ours at 0.0 N·m"].values()) == {"**3 of 3**"}
@@ -389,15 +466,20 @@ class TestRecoverySentences:
         assert page_recovery.recovery_pairs(Figures([])) == []
 
     def test_who_ends_further_from_the_truth_than_without_a_fit(self):
-        given = [dataclasses.replace(one, figures=one.figures | {"error_before": 0.65}) for one in self.figures(0.1, 0.3, 0.8).kept]
-        assert "Further from the truth than not fitting at all: match-s-1, match-s and match-o." in page_recovery.recovery_order(
-            Figures(given), "5.0"
+        given = [
+            dataclasses.replace(one, figures=one.figures | {"error_before": 0.65})
+            for one in self.figures(0.1, 0.3, 0.8).kept
+        ]
+        assert (
+            "Further from the truth than not fitting at all: match-s-1, match-s and match-o."
+            in page_recovery.recovery_order(Figures(given), "5.0")
         )
         assert "Further" not in page_recovery.recovery_order(self.figures(0.1, 0.3, 0.8), "5.0")
 
     def test_a_difference_stands_beside_its_interval(self):
         assert (
-            by(Spread((0.1, 0.2, 0.3)), Spread((0.2, 0.4, 0.3)), scale=100, unit=" points", digits=1) == "+10.0 ± 24.8 points on 3 robots"
+            by(Spread((0.1, 0.2, 0.3)), Spread((0.2, 0.4, 0.3)), scale=100, unit=" points", digits=1)
+            == "+10.0 ± 24.8 points on 3 robots"
         )
         assert by(Spread((0.1, 0.2)), Spread((0.2,), (1,))) == "+0.00 on one robot"
         assert by(Spread((0.1,), (0,)), Spread((0.2,), (1,))) == "not on the same robots"
@@ -419,7 +501,12 @@ class TestRecoverySentences:
         assert "(match-s-1 1 of 1, match-s 1 of 2, match-o 0 of 1, mmd 2 of 2, of the cells that keep it)" in said
         lines = [line.strip("| ").split(" | ") for line in page_recovery.recovery_section(found)[0]]
         last = {line[0].removeprefix("CMA-ES, "): line[-1] for line in lines if line[0].startswith("CMA-ES")}
-        known = {"mmd": "1.50 (n = 2)", "match-o": "0.50 (n = 1)", "match-s": "0.50 to 2.50 (n = 2)", "match-s-1": "more than 1000 (n = 1)"}
+        known = {
+            "mmd": "1.50 (n = 2)",
+            "match-o": "0.50 (n = 1)",
+            "match-s": "0.50 to 2.50 (n = 2)",
+            "match-s-1": "more than 1000 (n = 1)",
+        }
         assert last == dict.fromkeys(recovery.COSTS, "–") | known
         assert page_recovery.recovery_aim(self.figures(0.1, 0.3, 0.8)) == []
 
@@ -435,7 +522,10 @@ class TestRecoverySentences:
     def test_an_order_of_searches_that_were_cut_says_so(self):
         cut = [
             dataclasses.replace(
-                one, figures={**one.figures, "stopped": "after 9 s, before it settled"} if one.row == "match-o" else one.figures
+                one,
+                figures=(
+                    {**one.figures, "stopped": "after 9 s, before it settled"} if one.row == "match-o" else one.figures
+                ),
             )
             for one in self.figures(0.1, 0.3, 0.8).kept
         ]
@@ -464,11 +554,13 @@ class TestRecoverySentences:
     def test_ours_against_the_published(self):
         assert page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8)).count(", below the published") == 2
         rare = [
-            one for one in self.figures(0.1, 0.3, 0.8).kept if (one.row, one.seed) in {("ours", 0), ("ours", 1), ("ours, 64 rollouts", 0)}
+            one
+            for one in self.figures(0.1, 0.3, 0.8).kept
+            if (one.row, one.seed) in {("ours", 0), ("ours", 1), ("ours, 64 rollouts", 0)}
         ]
         assert (
-            "(ours, 64 rollouts), below the published 8.3 %, in 1 of 1 seeds; 5.8 % at 2.5 N·m (ours), below the published 8.3 %, in 2 of 2"
-            in page_recovery.recovery_best(Figures(rare))
+            "(ours, 64 rollouts), below the published 8.3 %, in 1 of 1 seeds; 5.8 % at 2.5 N·m (ours), below the"
+            " published 8.3 %, in 2 of 2" in page_recovery.recovery_best(Figures(rare))
         )
         said = page_recovery.recovery_best(self.figures(0.1, 0.3, 0.8, ours=0.1))
         assert "11.0 % at 2.5 N·m (ours), NOT below the published 8.3 %, in 0 of 3 seeds" in said
@@ -476,7 +568,9 @@ class TestRecoverySentences:
 
     def test_where_ours_is_worse(self):
         ours, narrow = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8))
-        assert ours.endswith("is not worse in the mean than any of them where both have an answer, nor than the published figures.")
+        assert ours.endswith(
+            "is not worse in the mean than any of them where both have an answer, nor than the published figures."
+        )
         assert "worse at 0.0 N·m than wasserstein (201.0 % against 11.0 %, on 3 of 3, beyond chance)" in narrow
         said, _ = page_recovery.recovery_worse(self.figures(0.1, 0.3, 0.8, ours=0.2))
         assert "at 2.5 N·m than wasserstein (21.0 % against 11.0 %, on 3 of 3, beyond chance)" in said
@@ -500,7 +594,14 @@ class TestOtherSentences:
             drift,
             drift + 0.02,
             figure="drift_m",
-            **{"return": paid, "gap": 0.05, "robot_floor": 0.02, "gap_before": 0.3, "falls": falls, "falls_straight": 0},
+            **{
+                "return": paid,
+                "gap": 0.05,
+                "robot_floor": 0.02,
+                "gap_before": 0.3,
+                "falls": falls,
+                "falls_straight": 0,
+            },
         )
 
     @pytest.mark.parametrize("row", list(pages.CLAIMED))
@@ -511,7 +612,10 @@ class TestOtherSentences:
             (
                 1.0,
                 15.0,
-                "is not worse than the original in drift, return, falls, velocity error, drift across the way or turning error (drift 2.01 m -> 1.01 m,",
+                (
+                    "is not worse than the original in drift, return, falls, velocity error, drift across the way or"
+                    " turning error (drift 2.01 m -> 1.01 m,"
+                ),
             ),
             (3.0, 15.0, "is worse than the original in drift (beyond chance) ("),
         ],
@@ -524,9 +628,15 @@ class TestOtherSentences:
         assert f"with {other}: not measured yet" in said
 
     def test_what_differs_from_the_original_beyond_chance_is_bold(self):
-        cells = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 0.5, 10.0), *self.walks("residual", 0.5, 12.0)]
+        cells = [
+            *self.walks(policies.ORIGINAL, 2.0, 10.0),
+            *self.walks("static", 0.5, 10.0),
+            *self.walks("residual", 0.5, 12.0),
+        ]
         cells[-1] = dataclasses.replace(cells[-1], figures={**cells[-1].figures, "drift_m": 1.8})
-        original, static, residual = pages.policy_rows(Figures(cells), (policies.ORIGINAL, "static", "residual"), policies.SPRING)
+        original, static, residual = pages.policy_rows(
+            Figures(cells), (policies.ORIGINAL, "static", "residual"), policies.SPRING
+        )
         assert "**0.51 ± 0.01**" in static
         assert "10.0 ± 0.0" in static
         assert "1.15 ± 0.92" in residual
@@ -548,7 +658,8 @@ class TestOtherSentences:
         assert "not measured yet" in pages.claim_holds(Figures(self.walks(policies.ORIGINAL, 2.0, 10.0)))
 
     @pytest.mark.parametrize(
-        ("falls", "says"), [(0, "fail outright does not hold here: they close 83 % of the gap"), (95, "outright holds here: 95 of 180")]
+        ("falls", "says"),
+        [(0, "fail outright does not hold here: they close 83 % of the gap"), (95, "outright holds here: 95 of 180")],
     )
     def test_whether_static_parameters_fail_outright(self, falls, says):
         found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 2.0, 10.0, falls=falls)])
@@ -556,10 +667,15 @@ class TestOtherSentences:
         assert pages.static_fails(Figures([])) == ""
 
     def test_whose_training_was_kept(self):
-        told = [dataclasses.replace(one, figures=one.figures | {"training_kept": one.seed == 0}) for one in self.walks("static", 2.0, 1.0)]
+        told = [
+            dataclasses.replace(one, figures=one.figures | {"training_kept": one.seed == 0})
+            for one in self.walks("static", 2.0, 1.0)
+        ]
         found = [*self.walks(policies.ORIGINAL, 2.0, 10.0), *told, *self.walks("residual", 2.0, 1.0)[:1]]
         (said,) = pages.without_choice(Figures(found))
-        assert said.startswith("1 of 2 trainings were kept (1 of the rest is from before part of the way could be); not known")
+        assert said.startswith(
+            "1 of 2 trainings were kept (1 of the rest is from before part of the way could be); not known"
+        )
         assert said.endswith(": residual (spring joint, seed 0).")
         assert pages.without_choice(Figures(told)) == [
             "1 of 2 trainings were kept (1 of the rest is from before part of the way could be)."
@@ -575,21 +691,32 @@ class TestOtherSentences:
 
     def test_how_long_weights_were_searched(self):
         searched = kept(
-            "match-s-1, weights", policies.SPRING, 2.0, 2.1, figure="drift_m", generations=60, falls=0, falls_straight=0, **{"return": 1.0}
+            "match-s-1, weights",
+            policies.SPRING,
+            2.0,
+            2.1,
+            figure="drift_m",
+            generations=60,
+            falls=0,
+            falls_straight=0,
+            **{"return": 1.0},
         )
         said = pages.horizon_claim(Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *searched]))
         assert "60 generations instead of 10,000" in said[1]
 
     def test_a_policy_that_falls_is_worse_and_not_unmeasured(self, tmp_path):
-        fallen = [Kept("static", policies.SPRING, seed, {"drift_m": float("nan"), "falls_straight": 80, "return": 1.0}) for seed in (0, 1)]
+        fallen = [
+            Kept("static", policies.SPRING, seed, {"drift_m": float("nan"), "falls_straight": 80, "return": 1.0})
+            for seed in (0, 1)
+        ]
         write_kept("families", [*self.walks(policies.ORIGINAL, 2.0, 10.0), *fallen], tmp_path)
         lines, said = pages.families_section(Figures(read_kept("families", tmp_path)[0]))
         row = next(line for line in lines[::-1] if line.startswith("| static"))
         assert "| fell | 80.0 ± 0.0 |" in row
         assert "drift 2.01 m -> fell" in " ".join(said)
         assert (
-            "worse than the original: static in drift (fell) and return (beyond chance); not measured: action-delta and residual"
-            in " ".join(said)
+            "worse than the original: static in drift (fell) and return (beyond chance); not measured: action-delta and"
+            " residual" in " ".join(said)
         )
 
     def test_a_policy_whose_survivors_drift_less_but_that_falls_is_worse(self):
@@ -599,7 +726,13 @@ class TestOtherSentences:
         assert "worse than the original: static in falls" in said
 
     def test_a_family_that_makes_the_policy_worse_is_named(self):
-        found = Figures([*self.walks(policies.ORIGINAL, 2.0, 10.0), *self.walks("static", 2.5, 12.0), *self.walks("residual", 0.5, 14.0)])
+        found = Figures(
+            [
+                *self.walks(policies.ORIGINAL, 2.0, 10.0),
+                *self.walks("static", 2.5, 12.0),
+                *self.walks("residual", 0.5, 14.0),
+            ]
+        )
         said = " ".join(pages.families_section(found)[1])
         assert "worse than the original: static in drift" in said
         assert "static leaves 2.5 ×" in said
@@ -610,7 +743,9 @@ class TestOtherSentences:
         found = [*kept(data.NO_DATA, "4", 2.0, 2.1, figure="drift_m"), *kept("64", "2", 0.09, 0.09)]
         for count, (error, drift) in sizes.items():
             found += [
-                Kept(count, "4", seed, {"error": error, "drift_m": drift + 0.05 * (2 - seed if count == "32" else seed)})
+                Kept(
+                    count, "4", seed, {"error": error, "drift_m": drift + 0.05 * (2 - seed if count == "32" else seed)}
+                )
                 for seed in range(3)
             ]
         said = " ".join(pages.data_section(Figures(found))[1])
@@ -628,8 +763,12 @@ class TestOtherSentences:
             *kept(biped.ORIGINAL, biped.NOMINAL, 93, 93, figure="stood"),
         ]
         for one in (biped.SHIFTED, biped.UNEVEN):
-            assert f"The drift on the hind legs, {one}: not measured yet." in page_biped.biped_section(Figures(found))[1]
-        said = " ".join(page_biped.biped_section(Figures([*found, *kept(biped.AFTER, robot, after, after, figure="lateral_m")]))[1])
+            assert (
+                f"The drift on the hind legs, {one}: not measured yet." in page_biped.biped_section(Figures(found))[1]
+            )
+        said = " ".join(
+            page_biped.biped_section(Figures([*found, *kept(biped.AFTER, robot, after, after, figure="lateral_m")]))[1]
+        )
         assert f"{robot}: 1.05 m before the loop, {after:.2f} m after it" in said
         assert said.count("not measured yet") == 1
         assert ("NOT become less" in said) == worse
@@ -653,7 +792,8 @@ class TestOtherSentences:
         assert page_biped.biped_without(Figures(found), biped.SHIFTED) == []
         found += [Kept(biped.NO_FIT, biped.UNEVEN, 2, {"lateral_m": float("nan"), "falls_straight": 40})]
         assert (
-            "without the fit (on 1 more nothing stayed up to measure), 0.35 m" in page_biped.biped_without(Figures(found), biped.UNEVEN)[0]
+            "without the fit (on 1 more nothing stayed up to measure), 0.35 m"
+            in page_biped.biped_without(Figures(found), biped.UNEVEN)[0]
         )
         assert page_biped.biped_kept(Figures(found))[0].startswith(
             "Of the fits, 0 of 2 trainings were kept, and part of the way to 2 more;"
@@ -662,17 +802,23 @@ class TestOtherSentences:
     def test_failures(self):
         found = kept(failures.PUBLISHED, "0 %", 0.3, 0.31) + kept(failures.PUBLISHED, "40 %", 0.9, 0.91)
         found += (
-            kept(failures.UNGATED, "40 %", 0.5, 0.52) + kept(failures.GATED, "40 %", 0.08, 0.07) + kept(failures.GATED, "0 %", 0.05, 0.06)
+            kept(failures.UNGATED, "40 %", 0.5, 0.52)
+            + kept(failures.GATED, "40 %", 0.08, 0.07)
+            + kept(failures.GATED, "0 %", 0.05, 0.06)
         )
         said = " ".join(page_failures.failures_section(Figures(found))[1])
-        assert "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (+60.0 ± 0.0 points on 2 robots)" in said
+        assert (
+            "Published cost, all rows: 30.5 % at 0 % of falls, 90.5 % at 40 % (+60.0 ± 0.0 points on 2 robots)" in said
+        )
         assert "nowhere" not in said
         assert "not worse than the same search on all rows where both have an answer" in said
         assert "not measured: ours, with its gate at 10 %" in said
         assert "not measured yet" in page_failures.failures_claim(Figures(found)).lower()
         told = [dataclasses.replace(one, figures=one.figures | {"simulated_falls": 0.0}) for one in found]
         said = page_failures.failures_claim(Figures(told))
-        assert 'the error grows with them on every robot for "published cost, all rows"; no fitted simulator falls' in said
+        assert (
+            'the error grows with them on every robot for "published cost, all rows"; no fitted simulator falls' in said
+        )
         told[0].figures["simulated_falls"] = 0.25
         assert "up to 25 % of the rollouts" in page_failures.failures_claim(Figures(told))
         worse = [*found, *kept(failures.UNGATED, "0 %", 0.01, 0.02)]
@@ -698,7 +844,9 @@ class TestPage:
         assert "searches with 128 rollouts" in said[0]
 
     def test_every_cell_is_in_its_table_with_its_spread(self, tmp_path):
-        """Every cell of every table has figures of its own, which stand in the section of its table and in the line of its row."""
+        """Every cell of every table has figures of its own, which stand in the section of its table and in
+        the line of its row.
+        """
         shapes = {"recovery": "{:.1f} ± 0.1 %", "failures": "{:.1f} ± 0.1 %", "data": "{:.1f} ± 0.1 %"}
         expected: dict[str, dict[tuple[str, str], str]] = {}
         for number, (name, table) in enumerate(tables.TABLES.items()):
@@ -721,7 +869,9 @@ class TestPage:
             for (row, _), figure in figures.items():
                 if (name, row) != ("data", data.NO_DATA):  # without data there is no error
                     assert any(figure in line and row in line for line in lines), (name, row, figure)
-        assert {path.name for path in (tmp_path / "docs" / "results").iterdir()} == {f"{name}.svg" for name in tables.TABLES}
+        assert {path.name for path in (tmp_path / "docs" / "results").iterdir()} == {
+            f"{name}.svg" for name in tables.TABLES
+        }
         for path in (tmp_path / "docs" / "results").iterdir():
             assert f"(results/{path.name})" in text
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
@@ -754,17 +904,26 @@ class TestPage:
 
     def test_families_are_compared_on_the_same_robots_and_yardstick(self):
         """The static fit of the second robot, and its own idea of what the robot differs from itself, are left out."""
-        found = kept("static", policies.SPRING, 0.1, 0.9, figure="gap", robot_floor=0.05) + kept("residual", policies.SPRING, 0.02, figure="gap", robot_floor=0.02)  # fmt: skip
+        found = kept("static", policies.SPRING, 0.1, 0.9, figure="gap", robot_floor=0.05) + kept(
+            "residual", policies.SPRING, 0.02, figure="gap", robot_floor=0.02
+        )
         assert "static leaves 5.0 × and residual leaves 1.0 ×" in pages.family_gaps(Figures(found), policies.SPRING)
 
     def test_what_became_of_the_published_spring(self):
-        found = kept(policies.ORIGINAL, policies.SPRING, 1.7, figure="drift_x_m") + kept("static", policies.SPRING, 0.6, figure="drift_x_m")
+        found = kept(policies.ORIGINAL, policies.SPRING, 1.7, figure="drift_x_m") + kept(
+            "static", policies.SPRING, 0.6, figure="drift_x_m"
+        )
         said = pages.spring_published(Figures(found))
         assert "-2.0 m to -0.18 m" in said
         assert said.endswith("Here it goes at +x 1.70 m -> 0.60 m (static).")
 
     def test_a_refusal_is_shown_as_one(self):
-        found = Figures([*kept("static", policies.SPRING, 0.5, figure="gap"), Kept("static", policies.SPRING, 1, {"refused": "falls"})])
+        found = Figures(
+            [
+                *kept("static", policies.SPRING, 0.5, figure="gap"),
+                Kept("static", policies.SPRING, 1, {"refused": "falls"}),
+            ]
+        )
         lines, _ = pages.families_section(found)
         assert any("0.5000 (n = 1), 1 refused" in line for line in lines)
 
@@ -784,8 +943,13 @@ class TestErrors:
         knobs = []
         for name, values in hidden.items():
             off = {"armature_kgm2": 1.1, "dry_friction_nm": 0.7}[name]
-            knobs += [Fitted(name, name, (joint,), "", 2 * v, off * v, (0, 1), (0, 1)) for joint, v in zip(joints, values, strict=True)]
-        shuffled = tuple(np.random.default_rng(1).permutation(np.array(knobs, dtype=object)))  # knobs without effect stand last
+            knobs += [
+                Fitted(name, name, (joint,), "", 2 * v, off * v, (0, 1), (0, 1))
+                for joint, v in zip(joints, values, strict=True)
+            ]
+        shuffled = tuple(
+            np.random.default_rng(1).permutation(np.array(knobs, dtype=object))
+        )  # knobs without effect stand last
         found = fits.errors(SimpleNamespace(adaptation=SimpleNamespace(knobs=shuffled)), twin)
         expected = {"armature": 0.1, "dry_friction": 0.3, "error": 0.2, "error_before": 1.0}
         assert found == pytest.approx(expected)
@@ -799,29 +963,49 @@ class TestErrors:
         fit = fits.Fit(log, schedule, go2, fits.agents(go2), settings, None)
 
         def aimed(off):
-            true = {knob.name: off * twin.physics.parameters[knob.parameter][knob.entries[0]] for knob in fit.space.knobs}
+            true = {
+                knob.name: off * twin.physics.parameters[knob.parameter][knob.entries[0]] for knob in fit.space.knobs
+            }
             knobs = [
-                Fitted(k.name, k.parameter, (joints[k.entries[0]],), k.unit, 0.0, true[k.name], (0, 1), (0, 1)) for k in fit.space.knobs
+                Fitted(k.name, k.parameter, (joints[k.entries[0]],), k.unit, 0.0, true[k.name], (0, 1), (0, 1))
+                for k in fit.space.knobs
             ]
-            return fits.aimed(SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1])), twin, log, schedule, settings)
+            return fits.aimed(
+                SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1])), twin, log, schedule, settings
+            )
 
         same, twice = aimed(1.0), aimed(2.0)
         assert same["cost"] == same["cost_of_truth"] == same["cost_of_counted"] == twice["cost_of_truth"]
         assert twice["cost"] > 1.5 * twice["cost_of_counted"]
 
     def test_the_budget_grows_with_the_data(self):
-        assert [fits.scaled(100.0, *size) for size in ((8, 4.0), (16, 4.0), (64, 4.0), (64, 2.0), (16, 8.0))] == [100, 200, 800, 400, 400]
+        assert [fits.scaled(100.0, *size) for size in ((8, 4.0), (16, 4.0), (64, 4.0), (64, 2.0), (16, 8.0))] == [
+            100,
+            200,
+            800,
+            400,
+            400,
+        ]
 
     def test_as_published_there_is_no_gate_against_falls(self):
         usual, asked = FitSettings(), fits.published("match-o", 100.0)
-        assert (asked.cost, asked.cma.fall_cost, asked.most_falling, asked.most_simulated_s) == ("match-o", 0.0, 1.0, 100.0)
+        assert (asked.cost, asked.cma.fall_cost, asked.most_falling, asked.most_simulated_s) == (
+            "match-o",
+            0.0,
+            1.0,
+            100.0,
+        )
         assert usual.cma.fall_cost > 0
         assert usual.most_falling < 1
 
 
 class TestRobots:
     def test_a_seed_is_another_robot_and_a_spring_is_all_that_differs(self, go2):
-        plain, sprung, other = fits.shifted(go2, 1, spring=False), fits.shifted(go2, 1, spring=True), fits.shifted(go2, 2, spring=False)
+        plain, sprung, other = (
+            fits.shifted(go2, 1, spring=False),
+            fits.shifted(go2, 1, spring=True),
+            fits.shifted(go2, 2, spring=False),
+        )
         added = set(sprung.physics.parameters) - set(plain.physics.parameters)
         assert added == {"spring_stiffness_nm_per_rad", "spring_rest_rad"}
         assert (
@@ -830,7 +1014,9 @@ class TestRobots:
             != other.physics.parameters
         )
         stiff = np.array(sprung.physics.parameters["spring_stiffness_nm_per_rad"])
-        assert [joint for joint, k in zip(go2.contract.joints, stiff, strict=True) if k] == [j for j in go2.contract.joints if "calf" in j]
+        assert [joint for joint, k in zip(go2.contract.joints, stiff, strict=True) if k] == [
+            j for j in go2.contract.joints if "calf" in j
+        ]
 
     def test_an_uneven_robot_differs_joint_by_joint(self, go2):
         even, uneven = fits.shifted(go2, 1), fits.shifted(go2, 1, uneven=True)
@@ -874,7 +1060,9 @@ class TestWhatIsAsked:
         assert len({repr((one[0], one[1], one[3])) for one in robots.values()}) == 1
         assert set(robots["mmd"][0]) == {"armature_kgm2", "dry_friction_nm", "torque_noise_nm"}
         assert robots["mmd"][1] == (0.02, 0.1)
-        assert {(one.free, one.seed, one.most_simulated_s, one.held_out) for one in asked.values()} == {(fits.PUBLISHED_FREE, 4, 77.0, 0.0)}
+        assert {(one.free, one.seed, one.most_simulated_s, one.held_out) for one in asked.values()} == {
+            (fits.PUBLISHED_FREE, 4, 77.0, 0.0)
+        }
         assert {row: (one.search, one.cost) for row, one in asked.items() if row in recovery.COSTS} == {
             row: ("cma", row) for row in recovery.COSTS
         }
@@ -887,24 +1075,47 @@ class TestWhatIsAsked:
         policy, upright = tmp_path / "biped.onnx", object()
         walked_on, fitted_as, tuned_in = [], [], []
         straight = SimpleNamespace(falls=1, lateral_abs_m=0.3, off_m=0.5, heading_abs_rad=0.1)
-        evaluation = SimpleNamespace(stand=SimpleNamespace(stood=9, rose=10), walk=SimpleNamespace(velocity_error_m_s=0.1, falls=2), directions={"+x": straight, "-x": straight})  # fmt: skip
+        evaluation = SimpleNamespace(
+            stand=SimpleNamespace(stood=9, rose=10),
+            walk=SimpleNamespace(velocity_error_m_s=0.1, falls=2),
+            directions={"+x": straight, "-x": straight},
+        )
         patched = {
-            "policy_of": lambda robot: policy, "as_meant": lambda robot, path: upright, "usable_rows": lambda *_: None, "schedule_of": lambda *_: None,
-            "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}), "closed": lambda _: {"gap": 0.1},
-            "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: fitted_as.append((robot, policy, asked.tie)) or SimpleNamespace(adaptation=None),
-            "effort": lambda _: {}, "kept_training": lambda _: {}, "tuned": lambda folder, adaptation, iterations, seed, policy: tuned_in.append((folder, adaptation)) or Path(f"tuned from {policy.name}"),
+            "policy_of": lambda robot: policy,
+            "as_meant": lambda robot, path: upright,
+            "usable_rows": lambda *_: None,
+            "schedule_of": lambda *_: None,
+            "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}),
+            "closed": lambda _: {"gap": 0.1},
+            "climbed": lambda log, schedule, robot, asked, rungs, folder, policy: (
+                fitted_as.append((robot, policy, asked.tie)) or SimpleNamespace(adaptation=None)
+            ),
+            "effort": lambda _: {},
+            "kept_training": lambda _: {},
+            "tuned": lambda folder, adaptation, iterations, seed, policy: (
+                tuned_in.append((folder, adaptation)) or Path(f"tuned from {policy.name}")
+            ),
             "measured_on": lambda path, twin, seed: walked_on.append((path, twin, seed)) or evaluation,
-        }  # fmt: skip
+        }
         for name, value in patched.items():
             monkeypatch.setattr(biped, name, value)
         figures = [biped.walk_upright(Cell(*place, 2), Settings()) for place in biped.BIPED.places]
         after = Path("tuned from biped.onnx")
         assert [path for path, _, _ in walked_on] == [policy, policy, after, after, policy, after, after]
-        robots = [{}, *[fits.shifted(go2, 2).physics.parameters] * 3, *[fits.shifted(go2, 2, uneven=True).physics.parameters] * 3]
+        robots = [
+            {},
+            *[fits.shifted(go2, 2).physics.parameters] * 3,
+            *[fits.shifted(go2, 2, uneven=True).physics.parameters] * 3,
+        ]
         assert [twin.physics.parameters for _, twin, _ in walked_on] == robots
         assert {seed for *_, seed in walked_on} == {2}
         assert fitted_as == [(upright, str(policy), "type"), (upright, str(policy), "none")]
-        assert [bool(adaptation) for _, adaptation in tuned_in] == [True, False, True, False]  # the fits of this test have none
+        assert [bool(adaptation) for _, adaptation in tuned_in] == [
+            True,
+            False,
+            True,
+            False,
+        ]  # the fits of this test have none
         assert tuned_in[0][0] == tuned_in[2][0]  # what knows no robot is trained once
         assert tuned_in[0][1].knobs == ()
         assert len({folder for folder, _ in tuned_in}) == 3
@@ -918,9 +1129,11 @@ class TestWhatIsAsked:
     def test_without_a_fit_the_policy_is_trained_in_the_nominal_simulator(self, monkeypatch):
         trained = []
         patched = {
-            "walked": lambda *_: "the log", "kept_training": lambda _: {}, "on_twin": lambda policy, twin: {"drift_m": 1.0},
+            "walked": lambda *_: "the log",
+            "kept_training": lambda _: {},
+            "on_twin": lambda policy, twin: {"drift_m": 1.0},
             "tuned": lambda folder, adaptation, iterations, seed: trained.append((adaptation, iterations, seed)),
-        }  # fmt: skip
+        }
         for name, value in patched.items():
             monkeypatch.setattr(policies, name, value)
         assert policies.horizon(Cell(policies.NO_FIT, policies.SPRING, 3), Settings(iterations=7)) == {"drift_m": 1.0}
@@ -959,10 +1172,14 @@ class TestWeights:
         candidates = rng.uniform(-1, 1, (3, family.n))
         worlds = Worlds(go2, 6, threads=1)
         family.apply(worlds, candidates, 2)
-        assert family.n == 3 * (8 * (3 + 1) + 4 * (8 + 1) + 1 * (4 + 1))  # types of joints, and layers with their biases
+        assert family.n == 3 * (
+            8 * (3 + 1) + 4 * (8 + 1) + 1 * (4 + 1)
+        )  # types of joints, and layers with their biases
         error, position, velocity = rng.standard_normal((3, 6, 12))
         each = [family.network(one).net(go2) for one in candidates]
-        expected = [net(*(values[2 * k : 2 * k + 2] for values in (error, position, velocity))) for k, net in enumerate(each)]
+        expected = [
+            net(*(values[2 * k : 2 * k + 2] for values in (error, position, velocity))) for k, net in enumerate(each)
+        ]
         np.testing.assert_allclose(worlds.residual(error, position, velocity), np.concatenate(expected), rtol=1e-5)
         assert worlds.get("delay_s") == pytest.approx(0.004)
         family.apply(worlds, np.zeros((1, family.n)), 6)

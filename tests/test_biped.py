@@ -1,4 +1,6 @@
-"""Standing up on hind legs and walking on them: pose, rewards, starts, falls, symmetry, and the way through the commands."""
+"""Standing up on hind legs and walking on them: pose, rewards, starts, falls, symmetry, and the way through
+the commands.
+"""
 
 import json
 from dataclasses import replace
@@ -74,9 +76,11 @@ def put(worlds, posture, rows, lean_rad=0.0, height_m=None):
     n = len(rows)
     turn = replace(posture, pitch_rad=posture.pitch_rad - lean_rad).base_quaternion
     worlds.reset(
-        rows, joint_position_rad=np.tile(posture.pose_rad, (n, 1)), base_quaternion=np.tile(turn, (n, 1)),
+        rows,
+        joint_position_rad=np.tile(posture.pose_rad, (n, 1)),
+        base_quaternion=np.tile(turn, (n, 1)),
         base_position_m=np.tile([0, 0, height_m or posture.height_m], (n, 1)),
-    )  # fmt: skip
+    )
 
 
 class TestPose:
@@ -129,16 +133,22 @@ class TestPose:
 
     def test_a_pose_beyond_the_actions_is_refused(self, go2):
         short = replace(go2, contract=replace(go2.contract, action_clip=2.0))
-        with pytest.raises(TaskError, match=r"R[LR]_thigh_joint would need an action of .*, and action_clip is 2; raise"):
+        with pytest.raises(
+            TaskError, match=r"R[LR]_thigh_joint would need an action of .*, and action_clip is 2; raise"
+        ):
             biped(short)
 
     def test_a_robot_without_such_commands_is_refused(self, go2):
         sideways = replace(go2, contract=replace(go2.contract, command_range=((-1.0, 1.0), (0.1, 0.3), (-1.0, 1.0))))
-        with pytest.raises(TaskError, match=r"go2 has vy_m_s from 0.1 to 0.3, and none of it is in the 0 to 0 .*; widen it"):
+        with pytest.raises(
+            TaskError, match=r"go2 has vy_m_s from 0.1 to 0.3, and none of it is in the 0 to 0 .*; widen it"
+        ):
             biped(sideways)
 
     def test_robots_that_cannot_are_told_so_in_a_sentence(self, go2):
-        hexapod, two_legs = (load_robot(__file__.replace("test_biped.py", f"robots/{name}")) for name in ("hexapod", "biped"))
+        hexapod, two_legs = (
+            load_robot(__file__.replace("test_biped.py", f"robots/{name}")) for name in ("hexapod", "biped")
+        )
         assert [leg.feet[0] for leg in hind_legs(hexapod)] == ["L3.tip", "R3.tip"]
         with pytest.raises(TaskError, match=r"hexapod cannot hold itself on L3.tip and R3.tip.* N·m of 4"):
             biped(hexapod)
@@ -151,14 +161,31 @@ class TestPose:
 def motion(n=1, **changed):
     """A robot of two standing feet and two hands that stands still in its posture, told to walk forward."""
     still = {
-        "command": np.tile([0.5, 0.0, 0.0], (n, 1)), "velocity": np.zeros((n, 3)), "angular_velocity": np.zeros((n, 3)),
-        "gravity": np.tile([0.0, 0.0, -1.0], (n, 1)), "height_m": np.full(n, 0.5), "nominal_height_m": 0.5,
-        "joint_position": np.zeros((n, 2)), "joint_velocity": np.zeros((n, 2)), "joint_acceleration": np.zeros((n, 2)), "pose": np.zeros(2),
-        "position_limit": np.array([[-1.0, 1.0]] * 2), "torque": np.zeros((n, 2)), "torque_limit": np.ones(2), "action": np.zeros((n, 2)),
-        "last_action": np.zeros((n, 2)), "before_last_action": np.zeros((n, 2)), "foot_contact": np.tile([False, False, True, True], (n, 1)),
-        "foot_landed": np.zeros((n, 4), bool), "foot_air_s": np.zeros((n, 4)), "foot_velocity": np.zeros((n, 4, 3)),
-        "body_contact": np.zeros(n, bool), "lasting_error": np.ones((n, 3)), "standing_foot": np.array([False, False, True, True]), "rises": True,
-    }  # fmt: skip
+        "command": np.tile([0.5, 0.0, 0.0], (n, 1)),
+        "velocity": np.zeros((n, 3)),
+        "angular_velocity": np.zeros((n, 3)),
+        "gravity": np.tile([0.0, 0.0, -1.0], (n, 1)),
+        "height_m": np.full(n, 0.5),
+        "nominal_height_m": 0.5,
+        "joint_position": np.zeros((n, 2)),
+        "joint_velocity": np.zeros((n, 2)),
+        "joint_acceleration": np.zeros((n, 2)),
+        "pose": np.zeros(2),
+        "position_limit": np.array([[-1.0, 1.0]] * 2),
+        "torque": np.zeros((n, 2)),
+        "torque_limit": np.ones(2),
+        "action": np.zeros((n, 2)),
+        "last_action": np.zeros((n, 2)),
+        "before_last_action": np.zeros((n, 2)),
+        "foot_contact": np.tile([False, False, True, True], (n, 1)),
+        "foot_landed": np.zeros((n, 4), bool),
+        "foot_air_s": np.zeros((n, 4)),
+        "foot_velocity": np.zeros((n, 4, 3)),
+        "body_contact": np.zeros(n, bool),
+        "lasting_error": np.ones((n, 3)),
+        "standing_foot": np.array([False, False, True, True]),
+        "rises": True,
+    }
     return Motion(**(still | changed))
 
 
@@ -168,7 +195,9 @@ LEVEL_GRAVITY = np.array([[1.0, 0.0, 0.0]])  # on four legs, the belly is down, 
 class TestRewards:
     def test_standing_up_pays_all_the_way(self):
         angles = np.linspace(np.pi, 0, 9)
-        turning = motion(9, gravity=np.stack([np.sin(angles), 0 * angles, -np.cos(angles)], axis=1), height_m=np.full(9, 0.5))
+        turning = motion(
+            9, gravity=np.stack([np.sin(angles), 0 * angles, -np.cos(angles)], axis=1), height_m=np.full(9, 0.5)
+        )
         assert (np.diff(rewards.stand_up(turning)) > 0).all()
         assert rewards.stand_up(turning)[-1] == pytest.approx(1.0)
         assert rewards.stand_up(turning)[0] == pytest.approx(0.0)
@@ -179,8 +208,19 @@ class TestRewards:
         assert rewards.stand_up(motion(height_m=np.array([0.6]))) == pytest.approx(1.0)  # higher is not better
 
     def test_on_four_legs_nothing_is_paid_for_walking(self):
-        fast = {"velocity": np.array([[0.5, 0.0, 0.0]]), "foot_landed": np.ones((1, 4), bool), "foot_air_s": np.full((1, 4), 0.3)}
-        for reward in (rewards.track_velocity, rewards.track_turn, rewards.stride, rewards.one_foot, rewards.flight, rewards.lasting):
+        fast = {
+            "velocity": np.array([[0.5, 0.0, 0.0]]),
+            "foot_landed": np.ones((1, 4), bool),
+            "foot_air_s": np.full((1, 4), 0.3),
+        }
+        for reward in (
+            rewards.track_velocity,
+            rewards.track_turn,
+            rewards.stride,
+            rewards.one_foot,
+            rewards.flight,
+            rewards.lasting,
+        ):
             assert reward(motion(gravity=LEVEL_GRAVITY, **fast)) == 0
         for reward in (rewards.track_velocity, rewards.track_turn, rewards.stride, rewards.lasting):
             assert reward(motion(**fast)) > 0
@@ -220,7 +260,9 @@ class TestRewards:
     def test_standing_pays_more_than_all_fours(self, go2, task):
         env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(0.0, 0.0)), 2)
         put(env.worlds, task.posture, np.array([1]))
-        hold = torch.from_numpy((np.array(task.posture.pose_rad) - go2.contract.pose_rad) / go2.contract.action_scale_rad)
+        hold = torch.from_numpy(
+            (np.array(task.posture.pose_rad) - go2.contract.pose_rad) / go2.contract.action_scale_rad
+        )
         env._action[1] = env._last_action[1] = hold.numpy()
         _, reward, *_ = env.step(torch.stack([torch.zeros(12), hold]))
         assert reward[1] > 3 * reward[0]
@@ -276,14 +318,17 @@ class TestStarts:
         assert env._kinds._length_s[UPRIGHT] == 1.0
 
     @pytest.mark.parametrize(
-        ("shares", "kinds"), [(Shares(1.0, 0.0), {UPRIGHT}), (Shares(0.0, 0.0), {ON_ALL_FEET}), (Shares(0.0, 1.0), {RISING})]
+        ("shares", "kinds"),
+        [(Shares(1.0, 0.0), {UPRIGHT}), (Shares(0.0, 0.0), {ON_ALL_FEET}), (Shares(0.0, 1.0), {RISING})],
     )
     def test_a_share_of_nothing_is_never_drawn(self, shares, kinds):
         assert set(Kinds(shares, 1000).draw(np.arange(1000), np.random.default_rng(1))) == kinds
 
     def test_walking_still_begins_level(self, go2):
         env = WalkEnv(go2, load_task("walk", go2, "none"), 50)
-        np.testing.assert_allclose(gravity_in_base(env.worlds.base_quaternion), np.tile([0, 0, -1], (50, 1)), atol=1e-12)
+        np.testing.assert_allclose(
+            gravity_in_base(env.worlds.base_quaternion), np.tile([0, 0, -1], (50, 1)), atol=1e-12
+        )
 
 
 class TestRise:
@@ -326,7 +371,9 @@ class TestRise:
             way_up(go2, task.posture, Rise(0.5, ((0.0,) * 12,)), 8, 200.0, 0)
 
     def test_episodes_begin_on_its_way(self, go2, task):
-        """As a robot passes there: with its speed, whichever way it heads, and with the action that it was told last."""
+        """As a robot passes there: with its speed, whichever way it heads, and with the action that it was
+        told last.
+        """
         states = way_up(go2, task.posture, task.rise, 200, 200.0, 0)
         upright = -gravity_in_base(task.posture.frame(states.base_quaternion))[:, 2]
         assert upright.min() < 0.1
@@ -359,7 +406,10 @@ class TestRise:
         turned = states.turned(np.linspace(-3, 3, 50))
         for one in (states, turned):
             assert len(one) == 50
-        ahead = [in_heading_frame(one.base_velocity[:, :3], task.posture.frame(one.base_quaternion)) for one in (states, turned)]
+        ahead = [
+            in_heading_frame(one.base_velocity[:, :3], task.posture.frame(one.base_quaternion))
+            for one in (states, turned)
+        ]
         np.testing.assert_allclose(ahead[0], ahead[1], atol=1e-9)
         np.testing.assert_array_equal(states.base_velocity[:, 2:], turned.base_velocity[:, 2:])
 
@@ -370,11 +420,15 @@ class TestFalls:
 
     def test_leaving_the_posture_ends_an_episode_and_costs(self, go2, task):
         env = self.env(go2, task, 4)
-        hold = torch.from_numpy((np.array(task.posture.pose_rad) - go2.contract.pose_rad) / go2.contract.action_scale_rad).tile(4, 1)
+        hold = torch.from_numpy(
+            (np.array(task.posture.pose_rad) - go2.contract.pose_rad) / go2.contract.action_scale_rad
+        ).tile(4, 1)
         env.step(hold)
         for row, lean in ((1, 1.2), (2, -1.2)):  # on its hands, and on its back
             put(env.worlds, task.posture, np.array([row]), lean_rad=lean)
-        put(env.worlds, task.posture, np.array([3]), height_m=0.3)  # through the floor, as far as the height goes: it sits
+        put(
+            env.worlds, task.posture, np.array([3]), height_m=0.3
+        )  # through the floor, as far as the height goes: it sits
         _, reward, done, extras = env.step(hold)
         assert done.tolist() == [0, 1, 1, 1]
         assert (reward[1:] < reward[0] - 1).all()
@@ -382,7 +436,9 @@ class TestFalls:
 
     @pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
     def test_a_robot_on_its_way_up_has_not_tipped_over(self, go2, task, pitch):
-        """Level is where it comes from, with the nose up as with the nose down; as far on the other side it lies on its back."""
+        """Level is where it comes from, with the nose up as with the nose down; as far on the other side it
+        lies on its back.
+        """
         env = self.env(go2, replace(task, posture=replace(task.posture, pitch_rad=pitch), rise=None), 2)
         env._falls.reset(np.arange(2))
         for row, at in ((0, 0.0), (1, 1.5 * pitch)):
@@ -404,7 +460,9 @@ class TestFalls:
 class TestSymmetry:
     def test_mirrored_robots_stay_mirrored_and_are_paid_alike(self, go2, task):
         """Rewards, and all that the critic sees, know left from right only as their image."""
-        whole = replace(task, randomization=NONE, starts=Shares(1.0, 0.0), rewards=(*task.rewards, *weighted(lasting=-1.0)))
+        whole = replace(
+            task, randomization=NONE, starts=Shares(1.0, 0.0), rewards=(*task.rewards, *weighted(lasting=-1.0))
+        )
         env = WalkEnv(go2, whole, 2)
         mirror = Mirror(go2, env.mirror_parts())
         index, sign = mirror_joints(go2)
@@ -449,10 +507,14 @@ class TestTraining:
         with torch.no_grad():
             action = learner.actor.mlp(upright.get_observations()["actor"]).numpy()
         target = np.array(go2.contract.pose_rad) + 0.5 * action.mean(axis=0)
-        held = np.array(task.posture.pose_rad) + holding_torque_nm(go2, task.posture) / np.array(go2.contract.kp_nm_per_rad)
+        held = np.array(task.posture.pose_rad) + holding_torque_nm(go2, task.posture) / np.array(
+            go2.contract.kp_nm_per_rad
+        )
         off, way = np.abs(target - held), np.abs(held - go2.contract.pose_rad)
         assert off.max() < 0.4 * way.max()
-        calves = [k for k in range(12) if go2.contract.joints[k] in ("RL_calf_joint", "RR_calf_joint")]  # which carry the weight
+        calves = [
+            k for k in range(12) if go2.contract.joints[k] in ("RL_calf_joint", "RR_calf_joint")
+        ]  # which carry the weight
         assert (off[calves] < np.abs(target - task.posture.pose_rad)[calves]).all()
 
     def test_marching_lifts_one_foot_after_the_other(self, go2, task):
@@ -467,7 +529,9 @@ class TestTraining:
         for tick in range(17):  # one stride
             env._episode[:] = tick
             action = teacher.act(sensors, env.command)
-            lifted.append(np.stack([(action - teacher._bare) @ step.lift / (step.lift @ step.lift) for step in steps], axis=1))
+            lifted.append(
+                np.stack([(action - teacher._bare) @ step.lift / (step.lift @ step.lift) for step in steps], axis=1)
+            )
             assert not (np.abs(action[:, :6] - teacher._bare[:6]) > 0.2).any()  # the hands do nothing
         lifted = np.array(lifted)  # (ticks, robots, legs); what carries the weight is nearly the opposite of lifting
         up = lifted > 0.5
@@ -480,7 +544,9 @@ class TestTraining:
         """Roughly, so that whoever copies it begins with no less."""
         lives = {}
         for name, make in (("march", MarchAgent), ("hold", HoldAgent), ("nothing", lambda env: ZeroAgent())):
-            env = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0), start_spread_rad=0.05), 32, seed=1)
+            env = WalkEnv(
+                go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0), start_spread_rad=0.05), 32, seed=1
+            )
             env._episode[:] = 0
             teacher, alive, lived = make(env), np.ones(32, dtype=bool), 0
             for _ in range(100):
@@ -511,11 +577,15 @@ class TestVerify:
 
     def test_a_verdict_counts_who_did_not_rise(self, go2, task):
         meant = replace(go2, posture=task.posture, contract=replace(go2.contract, command_range=task.command_range))
-        (trial,) = run_trials(meant, [Place("nominal", Physics(meant), 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
+        (trial,) = run_trials(
+            meant, [Place("nominal", Physics(meant), 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1
+        )
         assert trial.fell.all()
         assert trial.directions == ("+x", "-x")
         assert trial.fell_straight.all()
-        (level,) = run_trials(go2, [Place("nominal", Physics(go2), 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1)
+        (level,) = run_trials(
+            go2, [Place("nominal", Physics(go2), 2, 1)], lambda n: ZeroAgent(), seconds=1.0, threads=1
+        )
         assert not level.fell.any()
 
     def test_a_video_lets_it_try(self, go2, task):

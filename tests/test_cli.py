@@ -42,13 +42,21 @@ def refused(surefoot):
 def installed(*arguments: object, folder: Path, **environment: str) -> subprocess.CompletedProcess:
     """Run the console script that pip installed."""
     return subprocess.run(
-        [SCRIPT, *map(str, arguments)], cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
+        [SCRIPT, *map(str, arguments)],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
 def hexapod_twin(folder: Path, **keys: object) -> Path:
     shutil.copytree(HEXAPOD, folder / "hexapod", dirs_exist_ok=True)
-    (folder / "old.yaml").write_text(yaml.safe_dump({"robot": "hexapod", "dry_friction_nm": 0.1, "torque_noise_nm": 0.05, **keys}))
+    (folder / "old.yaml").write_text(
+        yaml.safe_dump({"robot": "hexapod", "dry_friction_nm": 0.1, "torque_noise_nm": 0.05, **keys})
+    )
     return folder / "old.yaml"
 
 
@@ -142,7 +150,9 @@ def test_robot_check_takes_a_robot_that_is_not_a_go2(surefoot) -> None:
     assert "hexapod: 18 joints in policy order" in out
 
 
-@pytest.mark.parametrize("source", [GO2 / "go2.xml", HEXAPOD / "hexapod.xml", BIPED / "biped.urdf"], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "source", [GO2 / "go2.xml", HEXAPOD / "hexapod.xml", BIPED / "biped.urdf"], ids=lambda path: path.stem
+)
 def test_robot_new_then_check(surefoot, here, source) -> None:
     shutil.copy(source, here)
     code, out, error = surefoot("robot", "new", source.name)
@@ -182,7 +192,9 @@ def test_bad_robot(refused, here, arguments, parts) -> None:
 
 
 def test_xml_that_mujoco_reads_and_python_does_not(surefoot, here) -> None:
-    (here / "odd.xml").write_text('<?xml version="1.0" encoding="none-such"?>\n' + (HEXAPOD / "hexapod.xml").read_text())
+    (here / "odd.xml").write_text(
+        '<?xml version="1.0" encoding="none-such"?>\n' + (HEXAPOD / "hexapod.xml").read_text()
+    )
     assert surefoot("robot", "new", "odd.xml")[0] == 0
     assert surefoot("robot", "check", "robot.yaml")[0] == 0
 
@@ -223,7 +235,15 @@ def test_policy_of_another_robot_is_refused_with_the_differing_field(refused, he
     other = load_robot(HEXAPOD).contract
     write_mlp(here / "six.onnx", other, layers(other))
     refused(
-        "record", "--twin", "go2-spring", "--policy", "six.onnx", *SHORT, "--out", "log.parquet", says=("another robot", "joints: L1.coxa")
+        "record",
+        "--twin",
+        "go2-spring",
+        "--policy",
+        "six.onnx",
+        *SHORT,
+        "--out",
+        "log.parquet",
+        says=("another robot", "joints: L1.coxa"),
     )
     assert not (here / "log.parquet").exists()
 
@@ -258,7 +278,9 @@ def test_record_with_built_in_agents(surefoot, here, agent) -> None:
 def test_hexapod_through_the_same_commands(surefoot, here) -> None:
     twin = hexapod_twin(here)
     assert surefoot("robot", "check", "hexapod")[0] == 0
-    code, out, error = surefoot("record", "--twin", twin, "--policy", "trot", "--rollouts", "3", "--seconds", "1", "--out", "log.parquet")
+    code, out, error = surefoot(
+        "record", "--twin", twin, "--policy", "trot", "--rollouts", "3", "--seconds", "1", "--out", "log.parquet"
+    )
     assert (code, error) == (0, "")
     assert "0 of 3 fell" in out
     log = read_log(here / "log.parquet")
@@ -279,7 +301,15 @@ def test_names_with_brackets_and_other_letters(surefoot, here) -> None:
 
 def test_unstable_twin_says_which_rollout_and_leaves_no_file(refused, here) -> None:
     twin = hexapod_twin(here, kp_nm_per_rad=1e9, torque_limit_nm=1e12)
-    refused("record", "--twin", twin, *SHORT, "--out", "log.parquet", says=("rollout 0 of old stopped after 0.", "unstable", "YAML"))
+    refused(
+        "record",
+        "--twin",
+        twin,
+        *SHORT,
+        "--out",
+        "log.parquet",
+        says=("rollout 0 of old stopped after 0.", "unstable", "YAML"),
+    )
     assert sorted(path.name for path in here.iterdir()) == ["hexapod", "old.yaml"]
 
 
@@ -344,7 +374,11 @@ def test_bad_place_is_found_before_the_recording(surefoot, here, monkeypatch) ->
     [
         (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 2, "not enough memory"),
-        (PermissionError(13, "Permission denied", "/secret/twin.yaml"), 2, "cannot use '/secret/twin.yaml': Permission denied"),
+        (
+            PermissionError(13, "Permission denied", "/secret/twin.yaml"),
+            2,
+            "cannot use '/secret/twin.yaml': Permission denied",
+        ),
         (OSError("odd"), 2, "cannot use a file: odd"),
     ],
 )
@@ -388,7 +422,9 @@ def test_reader_that_leaves(tmp_path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = subprocess.run([SCRIPT, "--help"], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [SCRIPT, "--help"], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,6 @@
-"""The diagnosis: a planted cause is named first, with its size. Over many seeds and twins it is measured in bench/diagnosis.py."""
+"""The diagnosis: a planted cause is named first, with its size. Over many seeds and twins it is measured in
+bench/diagnosis.py.
+"""
 
 import pytest
 

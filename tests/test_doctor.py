@@ -24,9 +24,16 @@ from surefoot.sim.twin import shipped_twins
 
 NEEDED_S = 60.0
 NOISY = {
-    "delay_s": 0.005, "dry_friction_nm": 0.1, "viscous_friction_nms": 0.05, "torque_noise_nm": 0.2, "encoder_noise_rad": 0.001,
-    "velocity_noise_rad_s": 0.05, "gyro_noise_rad_s": 0.01, "gravity_noise": 0.005, "time_jitter_s": 0.0005,
-}  # fmt: skip
+    "delay_s": 0.005,
+    "dry_friction_nm": 0.1,
+    "viscous_friction_nms": 0.05,
+    "torque_noise_nm": 0.2,
+    "encoder_noise_rad": 0.001,
+    "velocity_noise_rad_s": 0.05,
+    "gyro_noise_rad_s": 0.01,
+    "gravity_noise": 0.005,
+    "time_jitter_s": 0.0005,
+}
 PAIRS = {"go2": ("FL_thigh_joint", "RR_thigh_joint"), "hexapod": ("L1.coxa", "R2.coxa")}
 
 
@@ -49,7 +56,9 @@ def go2_log(clean) -> RobotLog:
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory, go2) -> tuple[RobotLog, OnnxPolicy]:
-    """A log of a policy, and that policy; an untrained one does, since only what it says from what it sees is looked at."""
+    """A log of a policy, and that policy; an untrained one does, since only what it says from what it sees
+    is looked at.
+    """
     path = tmp_path_factory.mktemp("policy") / "policy.onnx"
     write_mlp(path, go2.contract, layers(go2.contract))
     log = record(load_twin("go2-identified"), str(path), rollouts=4, seconds=2.0, seed=1)
@@ -121,11 +130,24 @@ class TestPlantedFaults:
     @pytest.mark.parametrize(
         "fault",
         [
-            "swapped in all channels", "swapped in position", "swapped in action", "left and right mirrored", "left and right exchanged",
-            "sign flipped in all channels", "sign flipped in position and velocity", "sign flipped in velocity", "sign flipped in action",
-            "degrees", "velocity in rpm", "action scale × 2", "action scale × 1/2", "action offset 0.3 rad", "motion 140 ms late", "frozen for 1 s",
+            "swapped in all channels",
+            "swapped in position",
+            "swapped in action",
+            "left and right mirrored",
+            "left and right exchanged",
+            "sign flipped in all channels",
+            "sign flipped in position and velocity",
+            "sign flipped in velocity",
+            "sign flipped in action",
+            "degrees",
+            "velocity in rpm",
+            "action scale × 2",
+            "action scale × 1/2",
+            "action offset 0.3 rad",
+            "motion 140 ms late",
+            "frozen for 1 s",
         ],
-    )  # fmt: skip
+    )
     def test_on_hexapod(self, clean, fault) -> None:
         self.check(clean, "hexapod", fault)
 
@@ -143,7 +165,10 @@ class TestPlantedFaults:
 
     def test_the_channel_at_fault_is_named(self, go2_log, go2) -> None:
         for channel, word in ((plant.POSITION, "position"), (plant.VELOCITY, "velocity"), (plant.ACTION, "action")):
-            for planted in (plant.flipped(go2_log, "RR_calf_joint", (channel,)), plant.swapped(go2_log, *PAIRS["go2"], (channel,))):
+            for planted in (
+                plant.flipped(go2_log, "RR_calf_joint", (channel,)),
+                plant.swapped(go2_log, *PAIRS["go2"], (channel,)),
+            ):
                 (finding,) = plant.found(planted, diagnose(planted.log, go2).findings)
                 assert word in finding.title
                 assert not any(other in finding.title for other in {"position", "velocity", "action"} - {word})
@@ -152,8 +177,9 @@ class TestPlantedFaults:
         both = plant.flipped(plant.swapped(go2_log, "FL_hip_joint", "RR_hip_joint").log, "FR_calf_joint").log
         diagnosis = diagnose(both, go2, needed_s=NEEDED_S)
         assert {(f.code, f.joints) for f in diagnosis.findings if f.severity == "error"} == {
-            ("swapped-joints", ("FL_hip_joint", "RR_hip_joint")), ("flipped-sign", ("FR_calf_joint",)),
-        }  # fmt: skip
+            ("swapped-joints", ("FL_hip_joint", "RR_hip_joint")),
+            ("flipped-sign", ("FR_calf_joint",)),
+        }
 
     def test_some_episodes_only(self, go2_log, go2) -> None:
         """Velocities of another joint in three episodes: those, and no others, are named."""
@@ -179,9 +205,14 @@ class TestPlantedFaults:
         g = fallen.log.gravity
         roll, pitch = np.arctan2(-g[:, 1], -g[:, 2]), np.arcsin(np.clip(g[:, 0], -1, 1))
         quaternion = np.stack(
-            [np.cos(roll / 2) * np.cos(pitch / 2), np.sin(roll / 2) * np.cos(pitch / 2), np.cos(roll / 2) * np.sin(pitch / 2), -np.sin(roll / 2) * np.sin(pitch / 2)],
+            [
+                np.cos(roll / 2) * np.cos(pitch / 2),
+                np.sin(roll / 2) * np.cos(pitch / 2),
+                np.cos(roll / 2) * np.sin(pitch / 2),
+                -np.sin(roll / 2) * np.sin(pitch / 2),
+            ],
             axis=1,
-        )  # fmt: skip
+        )
         log = dataclasses.replace(fallen.log, gravity=None, quaternion=quaternion)
         assert plant.found(fallen, diagnose(log, go2).findings)
 
@@ -239,7 +270,9 @@ class TestCuts:
             diagnosis = diagnose(planted.log, go2)
             assert planted.when[0] in {span.episode for span, reason in diagnosis.cuts if reason == why}
             rows = (
-                (planted.log.episode == planted.when[0]) & (planted.log.time_s >= planted.when[1]) & (planted.log.time_s <= planted.when[2])
+                (planted.log.episode == planted.when[0])
+                & (planted.log.time_s >= planted.when[1])
+                & (planted.log.time_s <= planted.when[2])
             )
             assert not diagnosis.usable[rows].all()
 
@@ -263,7 +296,9 @@ class TestCuts:
 class TestMetadata:
     def test_a_command_that_was_made_up(self, go2_log, go2) -> None:
         log = dataclasses.replace(
-            go2_log, command=0 * go2_log.command, metadata={"assumed": {"command": "no command was recorded; zero was written"}}
+            go2_log,
+            command=0 * go2_log.command,
+            metadata={"assumed": {"command": "no command was recorded; zero was written"}},
         )
         assert "no-command" in codes(diagnose(log, go2), "error")
 
@@ -285,7 +320,9 @@ class TestMetadata:
 
     def test_a_misspelt_joint_is_named_with_the_nearest(self, go2_log, go2) -> None:
         joints = tuple(name.replace("RL_calf_joint", "RL_clf_joint") for name in go2_log.joints)
-        (finding,) = (f for f in diagnose(dataclasses.replace(go2_log, joints=joints), go2).findings if f.code == "joint-names")
+        (finding,) = (
+            f for f in diagnose(dataclasses.replace(go2_log, joints=joints), go2).findings if f.code == "joint-names"
+        )
         assert "did you mean 'RL_calf_joint'" in finding.evidence
 
     def test_another_order_with_right_names_is_understood(self, go2_log, go2) -> None:
@@ -312,7 +349,9 @@ class TestPolicy:
         action = log.action.copy()
         for rows in log.episodes():
             action[rows] = np.roll(log.action[rows], shift, axis=0)
-        (finding,) = (f for f in diagnose(plant.changed(log, action=action), go2, policy).findings if f.code == "policy-shift")
+        (finding,) = (
+            f for f in diagnose(plant.changed(log, action=action), go2, policy).findings if f.code == "policy-shift"
+        )
         assert word in finding.title
 
     def test_swapped_channels_show_without_any_motion_model(self, walk, go2) -> None:
@@ -336,7 +375,11 @@ class TestPolicy:
         write_mlp(tmp_path / "policy.onnx", robot.contract, layers(robot.contract))
         (tmp_path / "twin.yaml").write_text(yaml.safe_dump({"robot": str(HEXAPOD), **NOISY}))
         log = record(load_twin(tmp_path / "twin.yaml"), str(tmp_path / "policy.onnx"), rollouts=2, seconds=2.0)
-        assert not {code for code in codes(diagnose(log, robot, OnnxPolicy.load(tmp_path / "policy.onnx"))) if code.startswith("policy")}
+        assert not {
+            code
+            for code in codes(diagnose(log, robot, OnnxPolicy.load(tmp_path / "policy.onnx")))
+            if code.startswith("policy")
+        }
 
 
 class TestRoughLogs:
@@ -362,7 +405,9 @@ class TestRoughLogs:
         diagnosis = quietly(plant.changed(short, **{name: np.full(getattr(short, name).shape, value)}), go2)
         json.dumps(diagnosis.to_dict(), allow_nan=False)
         if not abs(value) <= 1e6:
-            assert "not-a-number" in codes(diagnosis, "error") or (name == "time_s" and "no-time" in codes(diagnosis, "error"))
+            assert "not-a-number" in codes(diagnosis, "error") or (
+                name == "time_s" and "no-time" in codes(diagnosis, "error")
+            )
         elif name in plant.ALL:
             assert "constant-channel" in codes(diagnosis, "error")
 
@@ -371,7 +416,8 @@ class TestRoughLogs:
         short = plant.taken(go2_log, np.arange(2000))
         for size in (1e-8, 1.0, 1e5):
             noise = {
-                name: size * rng.standard_normal(getattr(short, name).shape) for name in ("command", *plant.ALL, "gyro_rad_s", "gravity")
+                name: size * rng.standard_normal(getattr(short, name).shape)
+                for name in ("command", *plant.ALL, "gyro_rad_s", "gravity")
             }
             diagnosis = quietly(plant.changed(short, **noise), go2)
             assert diagnosis.exit_code == 2
@@ -433,7 +479,11 @@ class TestCommandLine:
 
     @pytest.mark.parametrize(
         ("arguments", "part"),
-        [(["--policy", "trot"], "built in"), (["--policy", "wlak"], "no policy 'wlak'"), (["--robot", "nobody"], "no robot")],
+        [
+            (["--policy", "trot"], "built in"),
+            (["--policy", "wlak"], "no policy 'wlak'"),
+            (["--robot", "nobody"], "no robot"),
+        ],
     )
     def test_refusals(self, written, capsys, arguments, part) -> None:
         assert run(["doctor", str(written), *arguments]) == 2
@@ -449,7 +499,9 @@ class TestCommandLine:
 
 def _faster(log: RobotLog, times: int) -> RobotLog:
     """The log at a higher rate: readings between rows, actions and commands held."""
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in ("episode", "time_s", "command", *plant.ALL, "gyro_rad_s", "gravity")}
+    columns: dict[str, list[np.ndarray]] = {
+        name: [] for name in ("episode", "time_s", "command", *plant.ALL, "gyro_rad_s", "gravity")
+    }
     for rows in log.episodes():
         n = rows.stop - rows.start
         fine = np.arange((n - 1) * times + 1) / times
@@ -480,10 +532,15 @@ class TestStandRecordings:
         scale, pose = np.array(contract.action_scale_rad), np.array(contract.pose_rad)
         position = pose + 0.9 * sweep(0.04)[:, None] * np.ones(contract.n_joints)
         return RobotLog(
-            joints=contract.joints, episode=np.zeros(len(time_s), np.int32), time_s=time_s, command=np.zeros((len(time_s), 3)),
-            joint_position_rad=position, joint_velocity_rad_s=np.gradient(position, contract.control_dt_s, axis=0),
-            action=sweep(0.0)[:, None] / scale, metadata={"assumed": {"command": "none was recorded"}},
-        )  # fmt: skip
+            joints=contract.joints,
+            episode=np.zeros(len(time_s), np.int32),
+            time_s=time_s,
+            command=np.zeros((len(time_s), 3)),
+            joint_position_rad=position,
+            joint_velocity_rad_s=np.gradient(position, contract.control_dt_s, axis=0),
+            action=sweep(0.0)[:, None] / scale,
+            metadata={"assumed": {"command": "none was recorded"}},
+        )
 
     def test_joints_that_move_alike_are_not_called_swapped(self, robot) -> None:
         diagnosis = quietly(self.chirp(robot), robot)
@@ -499,6 +556,10 @@ class TestStandRecordings:
     def test_a_fault_of_many_joints_is_said_once(self, go2) -> None:
         log = self.chirp(go2)
         off = log.joint_position_rad + 5.0
-        beyond = [f for f in quietly(dataclasses.replace(log, joint_position_rad=off), go2).findings if f.code == "beyond-limits"]
+        beyond = [
+            f
+            for f in quietly(dataclasses.replace(log, joint_position_rad=off), go2).findings
+            if f.code == "beyond-limits"
+        ]
         assert len(beyond) == 1
         assert len(beyond[0].joints) > 3

@@ -13,9 +13,13 @@ from surefoot.verify.evaluate import GATE, directions_of, evaluate
 
 def measured(robot, agent, **options):
     return evaluate(
-        robot, lambda n: Worlds(robot, n), lambda n: make_agent(agent, robot, n) if isinstance(agent, str) else agent,
-        episodes=options.pop("episodes", 2), straight_episodes=1, **options,
-    )  # fmt: skip
+        robot,
+        lambda n: Worlds(robot, n),
+        lambda n: make_agent(agent, robot, n) if isinstance(agent, str) else agent,
+        episodes=options.pop("episodes", 2),
+        straight_episodes=1,
+        **options,
+    )
 
 
 class Still:
@@ -66,7 +70,23 @@ def test_the_gate_is_the_stated_one():
 
 def test_the_command_writes_json_with_provenance(tmp_path, capsys):
     out = tmp_path / "eval.json"
-    assert run(["evaluate", "zero", "--twin", "go2-slippery", "--episodes", "2", "--straight-episodes", "1", "--out", str(out)]) == 0
+    assert (
+        run(
+            [
+                "evaluate",
+                "zero",
+                "--twin",
+                "go2-slippery",
+                "--episodes",
+                "2",
+                "--straight-episodes",
+                "1",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     content = json.loads(out.read_text())
     assert content["provenance"]["twin"] == "go2-slippery"
     assert content["walk"]["episodes"] == 2

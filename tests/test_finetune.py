@@ -1,4 +1,6 @@
-"""Fine-tuning in the simulator that a fit found: what is drawn, what is mirrored, what holds the policy, and resuming."""
+"""Fine-tuning in the simulator that a fit found: what is drawn, what is mirrored, what holds the policy,
+and resuming.
+"""
 
 import json
 import shutil
@@ -44,7 +46,8 @@ def by_type(robot, value=0.3) -> Adaptation:
     """Dry friction that joints of one kind share, and a delay: left and right are alike."""
     joints = robot.contract.joints
     knobs = [
-        knob("dry_friction_nm", [joints[k] for k in places], value, 0.8 * value, 1.3 * value) for places in joint_types(robot).values()
+        knob("dry_friction_nm", [joints[k] for k in places], value, 0.8 * value, 1.3 * value)
+        for places in joint_types(robot).values()
     ]
     knobs.append(knob("delay_s", (), 0.004, 0.003, 0.005))
     return adapted(robot, {"dry_friction_nm": [value] * len(joints), "delay_s": 0.004}, knobs)
@@ -69,7 +72,16 @@ def policy_of(robot, folder, seed=0) -> OnnxPolicy:
 
 def small(robot, folder, out, iterations=2, adaptation=None, settings=SMALL, seed_of_policy=0, **options):
     policy = policy_of(robot, folder, seed_of_policy)
-    return finetune(robot, policy, adaptation or by_type(robot), walk(robot), out, length=Length(iterations), settings=settings, **options)
+    return finetune(
+        robot,
+        policy,
+        adaptation or by_type(robot),
+        walk(robot),
+        out,
+        length=Length(iterations),
+        settings=settings,
+        **options,
+    )
 
 
 class TestWhatIsDrawn:
@@ -81,7 +93,9 @@ class TestWhatIsDrawn:
             knob("motor_strength", joints[:1], 1.0, 0.9, 1.2, bounds=(0.4, 1.25)),
         ]
         found = around(adapted(go2, {"dry_friction_nm": 0.5, "motor_strength": 1.0}, knobs), go2, 1.5, MILD)
-        assert [(span.low, span.high) for span in found.spans] == [pytest.approx(p) for p in ((0.35, 0.8), (0.0, 0.25), (0.85, 1.25))]
+        assert [(span.low, span.high) for span in found.spans] == [
+            pytest.approx(p) for p in ((0.35, 0.8), (0.0, 0.25), (0.85, 1.25))
+        ]
         held = around(adapted(go2, {"dry_friction_nm": 0.5, "motor_strength": 1.0}, knobs), go2, 0.0, MILD)
         assert all(span.low == span.high for span in held.spans)
 
@@ -116,7 +130,9 @@ class TestWhatIsDrawn:
         rest = {spread.name for spread in around(by_type(go2), go2, 1.5, MILD).rest.spreads}
         assert {"floor_friction", "base_mass_kg", "encoder_bias_rad", "gyro_noise_rad_s"} <= rest
         assert not rest & {"dry_friction_nm", "delay_s", "kp_nm_per_rad", "kd_nms_per_rad", "motor_strength"}
-        only_mass = around(adapted(go2, {"link_mass_kg": [1.0] * len(Worlds(go2, 1).names("link_mass_kg"))}), go2, 1.5, MILD)
+        only_mass = around(
+            adapted(go2, {"link_mass_kg": [1.0] * len(Worlds(go2, 1).names("link_mass_kg"))}), go2, 1.5, MILD
+        )
         rest = {spread.name for spread in only_mass.rest.spreads}
         assert "base_mass_kg" not in rest
         assert "kp_nm_per_rad" in rest
@@ -169,7 +185,10 @@ class TestSymmetry:
 
     def test_ranges_that_differ(self, go2):
         joints = go2.contract.joints
-        both = [knob("dry_friction_nm", [joints[2]], 0.3, 0.2, 0.4), knob("dry_friction_nm", [joints[5]], 0.3, 0.2, 0.4)]
+        both = [
+            knob("dry_friction_nm", [joints[2]], 0.3, 0.2, 0.4),
+            knob("dry_friction_nm", [joints[5]], 0.3, 0.2, 0.4),
+        ]
         settings = {"dry_friction_nm": [0.3] * 12}
         assert self.reason(go2, adapted(go2, settings, both)) == ""
         both[1] = replace(both[1], interval=(0.1, 0.4))
@@ -202,7 +221,9 @@ class TestSymmetry:
         twice, _ = mirror(None, once[4:], None)
         torch.testing.assert_close(twice["critic"][4:], obs["critic"])
         knobs = len(found.spans)
-        torch.testing.assert_close(once["critic"][4:, -knobs:], obs["critic"][:, -knobs:])  # joints of a kind: the same on both sides
+        torch.testing.assert_close(
+            once["critic"][4:, -knobs:], obs["critic"][:, -knobs:]
+        )  # joints of a kind: the same on both sides
 
     def test_an_asymmetric_adaptation_turns_mirrored_samples_off(self, go2, folder, tmp_path):
         for name, adaptation, mirrored in (("same", by_type(go2), True), ("other", one_sided(go2), False)):
@@ -244,7 +265,9 @@ class TestFineTuning:
     def test_a_critic_that_learns_alone_begins_at_the_height_of_its_values(self, go2):
         env = WalkEnv(go2, walk(go2), 8)
         settings = SMALL.ppo(mirrored=False)
-        learner = Learner(env.get_observations(), 12, settings, None, anchor=Anchor(lambda obs: torch.zeros(len(obs), 12), 0.2))
+        learner = Learner(
+            env.get_observations(), 12, settings, None, anchor=Anchor(lambda obs: torch.zeros(len(obs), 12), 0.2)
+        )
         obs = env.get_observations()
         with torch.inference_mode():
             before = learner.critic(obs).mean()
@@ -261,7 +284,9 @@ class TestFineTuning:
     def test_then_the_actor_moves_with_its_own_rate(self, go2, folder, tmp_path, monkeypatch):
         rates, shown = [], []
         update = Learner.update
-        monkeypatch.setattr(Learner, "update", lambda self, only: (rates.append(self.ppo.learning_rate), update(self, only)))
+        monkeypatch.setattr(
+            Learner, "update", lambda self, only: (rates.append(self.ppo.learning_rate), update(self, only))
+        )
         small(go2, folder, tmp_path, 2, show=shown.append)
         assert rates == [SMALL.critic_rate, SMALL.actor_rate]
         assert shown[1].off_old > 1e-5
@@ -269,16 +294,22 @@ class TestFineTuning:
     def test_an_anchor_holds(self, go2, folder, tmp_path):
         ends = {}
         for weight in (0.0, 30.0):
-            settings = replace(SMALL, anchor=weight, anchor_end=1.0, desired_kl=1e-9)  # the rate soon is the lowest one, with and without
+            settings = replace(
+                SMALL, anchor=weight, anchor_end=1.0, desired_kl=1e-9
+            )  # the rate soon is the lowest one, with and without
             shown = []
-            small(go2, folder, tmp_path / str(weight), 6, settings=replace(settings, actor_rate=1e-3), show=shown.append)
+            small(
+                go2, folder, tmp_path / str(weight), 6, settings=replace(settings, actor_rate=1e-3), show=shown.append
+            )
             ends[weight] = shown[-1].off_old
         assert ends[30.0] < 0.6 * ends[0.0]
 
     def test_the_anchor_is_let_go(self, go2, folder, tmp_path, monkeypatch):
         weights = []
         update = Learner.update
-        monkeypatch.setattr(Learner, "update", lambda self, only: (weights.append(self.anchor.mirror_loss_coeff), update(self, only)))
+        monkeypatch.setattr(
+            Learner, "update", lambda self, only: (weights.append(self.anchor.mirror_loss_coeff), update(self, only))
+        )
         small(go2, folder, tmp_path, 4, settings=replace(SMALL, anchor=0.4, anchor_end=0.5))
         assert weights == pytest.approx([0.4, 0.35, 0.3, 0.25])
 
@@ -299,7 +330,9 @@ class TestFineTuning:
         torch.testing.assert_close(written, learned.mean(dim=0), atol=1e-6, rtol=1e-5)
 
     def test_the_same_seed_gives_the_same_policy(self, go2, folder, tmp_path):
-        one, two, other = (small(go2, folder, tmp_path / name, seed=seed) for name, seed in (("1", 0), ("2", 0), ("3", 1)))
+        one, two, other = (
+            small(go2, folder, tmp_path / name, seed=seed) for name, seed in (("1", 0), ("2", 0), ("3", 1))
+        )
         assert one.read_bytes() == two.read_bytes()
         assert one.read_bytes() != other.read_bytes()
 
@@ -314,7 +347,9 @@ class TestFineTuning:
         onnx.save(source, tmp_path / "abs.onnx")
         said, shown = [], []
         options = {"length": Length(1), "settings": SMALL, "say": said.append, "show": shown.append}
-        path = finetune(go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options)
+        path = finetune(
+            go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options
+        )
         assert "copies the policy" in said[0]
         assert "Abs" in said[0]
         assert any("robot minutes" in line for line in said)
@@ -326,7 +361,14 @@ class TestFineTuning:
         finetune(go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options)
         assert not any("robot minutes" in line for line in said)  # what was copied is in the checkpoint
         assert path.read_bytes() == before
-        finetune(go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options | {"length": Length(3)})
+        finetune(
+            go2,
+            OnnxPolicy.load(tmp_path / "abs.onnx"),
+            by_type(go2),
+            walk(go2),
+            tmp_path / "out",
+            **options | {"length": Length(3)},
+        )
         scales = [onnx.numpy_helper.to_array(graph.initializer[0]) for graph in (first, onnx.load(path).graph)]
         assert np.ptp(scales[0]) > 0
         np.testing.assert_array_equal(*scales)  # the mean of several updates has the normalizer of each
@@ -362,7 +404,16 @@ class TestResuming:
 
         def run(seconds):
             shown = []
-            finetune(go2, policy, adaptation, walk(go2), tmp_path, length=Length(seconds=seconds), settings=SMALL, show=shown.append)
+            finetune(
+                go2,
+                policy,
+                adaptation,
+                walk(go2),
+                tmp_path,
+                length=Length(seconds=seconds),
+                settings=SMALL,
+                show=shown.append,
+            )
             return shown
 
         assert run(1e-4)[-1].iteration == 1  # one iteration takes longer
@@ -411,7 +462,9 @@ class TestRefused:
         with pytest.raises(FitError, match="fitted to another hexapod"):
             small(go2, folder, tmp_path, adaptation=by_type(hexapod))
 
-    @pytest.mark.parametrize("value", [{"spread": -1.0}, {"anchor": float("nan")}, {"anchor_end": 2.0}, {"start_std": 0.0}])
+    @pytest.mark.parametrize(
+        "value", [{"spread": -1.0}, {"anchor": float("nan")}, {"anchor_end": 2.0}, {"start_std": 0.0}]
+    )
     def test_settings_out_of_range(self, go2, folder, tmp_path, value):
         with pytest.raises(FitError, match=f"{next(iter(value))} is .*must be between"):
             small(go2, folder, tmp_path, settings=replace(SMALL, **value))

@@ -31,8 +31,12 @@ def call(surefoot, monkeypatch, here, go2):
     monkeypatch.setattr(importlib.import_module("surefoot.learn.keep"), "HELD_S", 0.2)
     write_mlp(here / "walk.onnx", go2.contract, [(0.1 * w, 0.1 * b) for w, b in layers(go2.contract, (8,))])
     knob = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
-    write_adaptation(here / "fit" / "adaptation.json", Adaptation(go2.name, go2.hash, "static", (knob,), {"delay_s": 0.004}))
-    return lambda *more, policy="walk.onnx", fit="fit": surefoot("finetune", policy, "--adaptation", fit, "--out", "tuned", *more)
+    write_adaptation(
+        here / "fit" / "adaptation.json", Adaptation(go2.name, go2.hash, "static", (knob,), {"delay_s": 0.004})
+    )
+    return lambda *more, policy="walk.onnx", fit="fit": surefoot(
+        "finetune", policy, "--adaptation", fit, "--out", "tuned", *more
+    )
 
 
 class TestScreen:
@@ -94,7 +98,13 @@ class TestScreen:
 
     def test_a_policy_that_always_falls_has_no_drift_to_show(self):
         fell = {"command": [1.0, 0.0, 0.0], "falls": 3, "episodes": 3, "lateral_abs_m": None, "heading_abs_rad": None}
-        group = {"falls": 5, "episodes": 5, "velocity_error_m_s": None, "turn_error_rad_s": 0.5, "cost_of_transport": 1.0}
+        group = {
+            "falls": 5,
+            "episodes": 5,
+            "velocity_error_m_s": None,
+            "turn_error_rad_s": 0.5,
+            "cost_of_transport": 1.0,
+        }
         table = comparison(*[{"walk": group, "pushed": group, "directions": {"+x": fell}}] * 2, "t")
         cells = dict(zip(table.columns[0].cells, table.columns[1].cells, strict=True))
         assert cells["drift, m"] == cells["velocity error, m/s"] == "-"

@@ -49,12 +49,15 @@ class TestKnobs:
     def test_turns_and_values_are_inverse(self, robot):
         for knob in make_knobs(robot, ("armature_kgm2", "dry_friction_nm", "delay_s", "floor_friction"), "type"):
             assert knob.value(np.array(0.0)) == pytest.approx(knob.origin)
-            assert float(knob.value(np.array(knob.coordinate(0.5 * (knob.low + knob.high))))) == pytest.approx(0.5 * (knob.low + knob.high))
+            assert float(knob.value(np.array(knob.coordinate(0.5 * (knob.low + knob.high))))) == pytest.approx(
+                0.5 * (knob.low + knob.high)
+            )
             assert float(knob.value(np.array(100.0))) == knob.high
 
     def test_each_candidate_reaches_its_own_worlds(self, robot):
         family = SearchSpace(
-            Physics(robot, {"motor_strength": 0.9}), make_knobs(robot, ("dry_friction_nm", "delay_s", "floor_friction"), "type")
+            Physics(robot, {"motor_strength": 0.9}),
+            make_knobs(robot, ("dry_friction_nm", "delay_s", "floor_friction"), "type"),
         )
         turns = np.array([[0.0] * len(family.knobs), [0.5] * len(family.knobs)])
         worlds = Worlds(robot, 4)
@@ -71,7 +74,9 @@ class TestKnobs:
         np.testing.assert_allclose(family.at(turns[1]).parameters["floor_friction"], expected[1, -1])
 
     def test_ties(self, go2):
-        counts = {tie: len(make_knobs(go2, ("dry_friction_nm", "delay_s"), tie)) for tie in ("none", "mirror", "type", "all")}
+        counts = {
+            tie: len(make_knobs(go2, ("dry_friction_nm", "delay_s"), tie)) for tie in ("none", "mirror", "type", "all")
+        }
         assert counts == {"none": 13, "mirror": 7, "type": 4, "all": 2}
         assert len(make_knobs(go2, ("dry_friction_nm[*_calf_joint]",))) == 4
 
@@ -110,7 +115,9 @@ class TestKnobs:
 
 
 class Toy:
-    """A curved problem with six knobs and a log of 32 pieces: robot and simulator scatter from piece to piece, the simulator with the seed too."""
+    """A curved problem with six knobs and a log of 32 pieces: robot and simulator scatter from piece to piece, the
+    simulator with the seed too.
+    """
 
     def __init__(self, last: float = 2.5, scatter: float = 0.3, pieces: int = 32):
         rng = np.random.default_rng(3)
@@ -195,7 +202,9 @@ class TestQuantileSearch:
         walking = [ask.seed for ask in toy.asked if ask.kind == "steps"]
         polishing = [ask.seed for ask in toy.asked if ask.kind == "polish"]
         assert len({*walking, *polishing}) == len(walking) + len(polishing)
-        assert all(np.array_equal(ask.candidates[0], ask.candidates.mean(axis=0)) for ask in toy.asked if ask.kind == "polish")
+        assert all(
+            np.array_equal(ask.candidates[0], ask.candidates.mean(axis=0)) for ask in toy.asked if ask.kind == "polish"
+        )
 
     def test_asking_changes_nothing(self):
         toy = Toy()

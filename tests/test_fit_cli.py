@@ -1,4 +1,6 @@
-"""`surefoot fit` as a user meets it: the files it writes, who can read them, and one sentence for each way in which it cannot be done."""
+"""`surefoot fit` as a user meets it: the files it writes, who can read them, and one sentence for each way
+in which it cannot be done.
+"""
 
 import dataclasses
 import io
@@ -31,7 +33,9 @@ PRIORS = "torque_limit_nm: {start: 450, low: 400, high: 500, step: 1.05, log: tr
 
 
 def walked(robot: Robot, policy: str, rollouts: int = 6, seconds: float = 1.2, **parameters: object) -> RobotLog:
-    return record(Twin("made", Physics(robot, parameters)), policy, rollouts=rollouts, seconds=seconds, seed=3, threads=1)
+    return record(
+        Twin("made", Physics(robot, parameters)), policy, rollouts=rollouts, seconds=seconds, seed=3, threads=1
+    )
 
 
 def strict(path: Path) -> dict[str, object]:
@@ -67,8 +71,21 @@ def done(tmp_path_factory, log) -> Done:
     write_log(log, folder / "log.parquet")
     (folder / "priors.yaml").write_text(PRIORS)
     arguments = (
-        "fit", "log.parquet", "--out", "a fit", *FEW, *SMALL, "--free", "torque_limit_nm", "--priors", "priors.yaml", "--held-out", "0.34", "--seed", "4",
-    )  # fmt: skip
+        "fit",
+        "log.parquet",
+        "--out",
+        "a fit",
+        *FEW,
+        *SMALL,
+        "--free",
+        "torque_limit_nm",
+        "--priors",
+        "priors.yaml",
+        "--held-out",
+        "0.34",
+        "--seed",
+        "4",
+    )
     before, said = Path.cwd(), io.StringIO()
     os.chdir(folder)
     try:
@@ -84,7 +101,8 @@ class TestFiles:
     def test_all_are_there_and_nothing_else(self, done) -> None:
         assert {path.name for path in done.out.iterdir()} == FILES
         assert (
-            f"wrote {', '.join(f'a fit/{name}' for name in ('adaptation.json', 'adapted.xml', 'simulator.yaml', 'fit.html', 'fit.json'))}"
+            "wrote"
+            f" {', '.join(f'a fit/{name}' for name in ('adaptation.json', 'adapted.xml', 'simulator.yaml', 'fit.html', 'fit.json'))}"
             in done.said
         )
 
@@ -98,9 +116,11 @@ class TestFiles:
         assert found.settings["dry_friction_nm"] == [friction.value] * 12
         assert found.settings["delay_s"] == [0.0] * 12
         facts = found.provenance
-        assert facts["command"] == (
-            "surefoot fit log.parquet --robot go2 --policy walk --out 'a fit' --free torque_limit_nm --fix armature_kgm2=0.01 viscous_friction_nms=0.1 "
-            "torque_noise_nm=0 delay_s=0 --priors priors.yaml --tie all --held-out 0.34 --seed 4 --settle-s 0.2 --family static"
+        assert (
+            facts["command"]
+            == "surefoot fit log.parquet --robot go2 --policy walk --out 'a fit' --free torque_limit_nm --fix"
+            " armature_kgm2=0.01 viscous_friction_nms=0.1 torque_noise_nm=0 delay_s=0 --priors priors.yaml --tie all"
+            " --held-out 0.34 --seed 4 --settle-s 0.2 --family static"
         )
         assert facts["robot"]["hash"] == go2.hash
         assert len(facts["log"]["sha256"]) == len(facts["policy"]["hash"]) == 64
@@ -116,7 +136,9 @@ class TestFiles:
         friction = read_adaptation(done.out, go2).knobs[0].value
         assert twin.robot.hash == go2.hash
         np.testing.assert_allclose(twin.physics.parameters["dry_friction_nm"], friction)
-        assert yaml.safe_load((done.out / "simulator.yaml").read_text())["dry_friction_nm"] == friction  # one number for all joints alike
+        assert (
+            yaml.safe_load((done.out / "simulator.yaml").read_text())["dry_friction_nm"] == friction
+        )  # one number for all joints alike
 
     def test_the_page_is_whole_and_asks_for_nothing(self, done) -> None:
         page = (done.out / "fit.html").read_text()
@@ -173,7 +195,12 @@ class TestReaders:
     def test_adapt_show(self, done, surefoot) -> None:
         code, out, error = surefoot("adapt", "show", done.out)
         assert (code, error) == (0, "")
-        for part in ("dry_friction_nm", "90 % interval", "torque_limit_nm is no effect", "also set, without a knob: armature_kgm2"):
+        for part in (
+            "dry_friction_nm",
+            "90 % interval",
+            "torque_limit_nm is no effect",
+            "also set, without a knob: armature_kgm2",
+        ):
             assert part in out
 
     def test_adapt_export(self, done, surefoot, here) -> None:
@@ -194,14 +221,18 @@ class TestAgain:
         assert run(list(done.arguments)) == 0
         assert {name: (done.out / name).read_bytes() for name in kept} == kept
 
-    @pytest.mark.parametrize("changed", [("--seed", "3"), ("--held-out", "0.4"), ("--most-evaluations", "50"), ("--settle-s", "0.25")])
+    @pytest.mark.parametrize(
+        "changed", [("--seed", "3"), ("--held-out", "0.4"), ("--most-evaluations", "50"), ("--settle-s", "0.25")]
+    )
     def test_other_settings_are_refused_there(self, done, capsys, monkeypatch, changed) -> None:
         kept = {path: path.read_bytes() for path in done.out.rglob("*") if path.is_file()}
         monkeypatch.chdir(done.folder)
         assert run([*done.arguments, *changed]) == 2
         error = capsys.readouterr().err
         assert re.fullmatch(
-            r"surefoot: a fit/journal/static holds a run with other settings \([^\n]+\); give another --out, or --restart [^\n]+\n", error
+            r"surefoot: a fit/journal/static holds a run with other settings \([^\n]+\); give another --out, or"
+            r" --restart [^\n]+\n",
+            error,
         )
         assert {path: path.read_bytes() for path in done.out.rglob("*") if path.is_file()} == kept
 
@@ -240,7 +271,17 @@ class TestNoGap:
         robot = load_robot(HEXAPOD)
         write_log(walked(robot, "trot"), here / "log.parquet")
         code, out, error = surefoot(
-            "fit", "log.parquet", "--robot", HEXAPOD, "--out", "fit", "--tie", "type", "--fix", "dry_friction_nm[*.tibia]=0.03", *SMALL
+            "fit",
+            "log.parquet",
+            "--robot",
+            HEXAPOD,
+            "--out",
+            "fit",
+            "--tie",
+            "type",
+            "--fix",
+            "dry_friction_nm[*.tibia]=0.03",
+            *SMALL,
         )
         assert (code, error) == (0, "")
         assert "no measurable gap" in strict(here / "fit" / "fit.json")["stopped"]
@@ -309,19 +350,24 @@ class TestRefused:
             (("--policy", "wolk"), ("no policy 'wolk'", "walk")),
             (("--policy", "missing.onnx"), ("missing.onnx",)),
         ],
-    )  # fmt: skip
+    )
     def test_options(self, refused, log, arguments, says) -> None:
         refused(log, *arguments, says=says)
 
     @pytest.mark.parametrize(
         ("content", "says"),
         [
-            (b"delay_s: {low: 0.1, high: 0.0, step: 0.01}", "low < high"), (b"delay_s: {low: 0.0, high: 0.1}", "it takes start"),
-            (b"dley_s: {low: 0.0, high: 0.1, step: 0.01}", "unknown parameter 'dley_s'"), (b"- delay_s", "must hold 'key: value' lines"),
-            (b"delay_s: {low", "not valid YAML"), (b"", "found nothing"), (b"\xff\xfe\x00", "not a text file"),
-            (b"delay_s: {low: .nan, high: 0.1, step: 0.01}", "finite numbers"), (b"1: {low: 0, high: 1, step: 0.1}", "unknown parameter '1'"),
+            (b"delay_s: {low: 0.1, high: 0.0, step: 0.01}", "low < high"),
+            (b"delay_s: {low: 0.0, high: 0.1}", "it takes start"),
+            (b"dley_s: {low: 0.0, high: 0.1, step: 0.01}", "unknown parameter 'dley_s'"),
+            (b"- delay_s", "must hold 'key: value' lines"),
+            (b"delay_s: {low", "not valid YAML"),
+            (b"", "found nothing"),
+            (b"\xff\xfe\x00", "not a text file"),
+            (b"delay_s: {low: .nan, high: 0.1, step: 0.01}", "finite numbers"),
+            (b"1: {low: 0, high: 1, step: 0.1}", "unknown parameter '1'"),
         ],
-    )  # fmt: skip
+    )
     def test_priors(self, refused, here, log, content, says) -> None:
         (here / "priors.yaml").write_bytes(content)
         refused(log, "--priors", "priors.yaml", says=("priors.yaml" if "unknown" not in says else "", says))

@@ -161,7 +161,9 @@ class TestDone:
         solve(search, lambda ask: answers_of(ask, np.ones(len(ask.candidates))), 400)
         assert "costs are flat" in (search.done or "")
 
-    @pytest.mark.parametrize(("settings", "says"), [({"population": 3}, "population is 3"), ({"sigma": 0.0}, "sigma is 0.0")])
+    @pytest.mark.parametrize(
+        ("settings", "says"), [({"population": 3}, "population is 3"), ({"sigma": 0.0}, "sigma is 0.0")]
+    )
     def test_settings_that_cannot_work(self, settings, says):
         with pytest.raises(FitError, match=says):
             CmaSettings(**settings)

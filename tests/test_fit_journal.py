@@ -1,4 +1,6 @@
-"""The journal of a fit: what was kept comes back exactly, what is not ours is simulated again, and a killed command ends as if it never was."""
+"""The journal of a fit: what was kept comes back exactly, what is not ours is simulated again, and a killed command
+ends as if it never was.
+"""
 
 import json
 import os
@@ -37,7 +39,10 @@ def answer(seed: int, influence: bool = True) -> Answer:
 
 def same(one: Answer, two: Answer) -> bool:
     pairs = [(getattr(one, name), getattr(two, name)) for name in ("residuals", "cost", "fallen", "influence")]
-    return all(a is None and b is None if a is None or b is None else a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+    return all(
+        a is None and b is None if a is None or b is None else a.dtype == b.dtype and np.array_equal(a, b)
+        for a, b in pairs
+    )
 
 
 @pytest.fixture
@@ -210,9 +215,24 @@ class TestKilled:
 
     KILLS = 10
     FIT = (
-        "fit", "../log.parquet", "--out", "fit", "--settle-s", "0.2", "--threads", "1", "--tie", "all", "--family", "static",
-        "--fix", "armature_kgm2=0.01", "viscous_friction_nms=0.1", "torque_noise_nm=0", "delay_s=0",
-    )  # fmt: skip
+        "fit",
+        "../log.parquet",
+        "--out",
+        "fit",
+        "--settle-s",
+        "0.2",
+        "--threads",
+        "1",
+        "--tie",
+        "all",
+        "--family",
+        "static",
+        "--fix",
+        "armature_kgm2=0.01",
+        "viscous_friction_nms=0.1",
+        "torque_noise_nm=0",
+        "delay_s=0",
+    )
 
     def start(self, place: Path) -> subprocess.Popen:
         place.mkdir(exist_ok=True)
@@ -241,17 +261,22 @@ class TestKilled:
         return content
 
     def test_ten_times_at_random_moments_it_ends_as_if_it_never_was(self, tmp_path, go2):
-        log = record(Twin("rubbing", Physics(go2, {"dry_friction_nm": 0.5})), "walk", rollouts=6, seconds=1.1, seed=3, threads=1)
+        log = record(
+            Twin("rubbing", Physics(go2, {"dry_friction_nm": 0.5})), "walk", rollouts=6, seconds=1.1, seed=3, threads=1
+        )
         write_log(log, tmp_path / "log.parquet")
         whole, killed = tmp_path / "whole", tmp_path / "killed"
         duration = self.finish(whole)
         complete = self.answers(whole)
         assert complete > self.KILLS
         chance, interrupted, seen = random.Random(2646), 0, [0]
-        moments = sorted(chance.uniform(0.5, duration) for _ in range(self.KILLS))  # short lives first: else one gets through early on
+        moments = sorted(
+            chance.uniform(0.5, duration) for _ in range(self.KILLS)
+        )  # short lives first: else one gets through early on
         for turn, moment in enumerate(moments):
             process, ends = self.start(killed), time.monotonic() + moment
-            # Every other kill waits for an answer that is new, and none for a second one: whatever the machine, some come in the middle.
+            # Every other kill waits for an answer that is new, and none for a second one: whatever the machine, some
+            # come in the middle.
             while process.poll() is None and self.answers(killed) <= seen[-1] and (turn % 2 or time.monotonic() < ends):
                 time.sleep(0.005)
             process.kill()
@@ -259,7 +284,9 @@ class TestKilled:
             seen.append(self.answers(killed))
             interrupted += process.returncode == -signal.SIGKILL and seen[-1] < complete
         assert interrupted >= self.KILLS // 2
-        assert len({count for count in seen if 0 < count < complete}) >= 2  # in the middle of the search, more than once
+        assert (
+            len({count for count in seen if 0 < count < complete}) >= 2
+        )  # in the middle of the search, more than once
         assert seen == sorted(seen)
         self.finish(killed)
         assert self.answers(killed) == complete

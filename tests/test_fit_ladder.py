@@ -43,8 +43,12 @@ class Found:
     gave_up: bool = False
 
 
-def found(total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1) -> Found:
-    gap = SimpleNamespace(total=total, total_floor=floor, total_limit=limit, measurable=total > limit, robot_floor=0.010)
+def found(
+    total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1
+) -> Found:
+    gap = SimpleNamespace(
+        total=total, total_floor=floor, total_limit=limit, measurable=total > limit, robot_floor=0.010
+    )
     step = Step(1, total, 10, 100.0, 5.0, ())
     return Found(SimpleNamespace(gap=gap), SimpleNamespace(gap=replace_total(gap)), Adapted(knobs, {}), (step,) * steps)
 
@@ -120,7 +124,9 @@ class TestChoice:
             return found(0.011 if settings.family == JOINT else 0.1)
 
         result = climb(FitSettings(), fit)
-        assert [one.family for one in result.tried] == [family.name for family in (STATIC, TYPE, JOINT) if family != falls]
+        assert [one.family for one in result.tried] == [
+            family.name for family in (STATIC, TYPE, JOINT) if family != falls
+        ]
         assert result.remarks == (f"{falls.name} was given up: it falls",)
 
     def test_all_that_fall_and_other_refusals_are_raised(self) -> None:
@@ -187,7 +193,10 @@ class TestChoice:
         assert [one.family for one in result.tried if one.chosen] == [name]
         assert bases.pop(name) == {"residual_constant_nm": [3 if shared else 2]}
         assert not any(bases.values())
-        assert [knob.name for knob in result.adaptation.knobs] == ["dry", f"pull {3 if shared else 2}"]  # the terms come along
+        assert [knob.name for knob in result.adaptation.knobs] == [
+            "dry",
+            f"pull {3 if shared else 2}",
+        ]  # the terms come along
         assert result.correlation.shape == (2, 2)
 
     def test_before_is_the_robot_as_it_was(self) -> None:
@@ -198,8 +207,15 @@ class TestChoice:
 class TestTorque:
     def test_knobs_by_type_and_by_joint(self, robot) -> None:
         families = {"static": STATIC, "type": TYPE, "joint": JOINT}
-        counts = {name: len(make_space(robot, FitSettings(free=("delay_s",), family=family)).knobs) for name, family in families.items()}
-        assert counts == {"static": 1, "type": 1 + 3 * len(joint_types(robot)), "joint": 1 + 3 * robot.contract.n_joints}
+        counts = {
+            name: len(make_space(robot, FitSettings(free=("delay_s",), family=family)).knobs)
+            for name, family in families.items()
+        }
+        assert counts == {
+            "static": 1,
+            "type": 1 + 3 * len(joint_types(robot)),
+            "joint": 1 + 3 * robot.contract.n_joints,
+        }
 
     def test_terms_are_a_spring(self, robot) -> None:
         """A constant and a slope over position move the robot as MuJoCo's own spring does."""
@@ -240,10 +256,21 @@ class TestTorque:
         where = tuple(joint for joint in go2.contract.joints if joint.endswith("calf_joint"))
 
         def knob(parameter: str, value: float, half: float) -> Fitted:
-            return Fitted(f"{parameter}[calf_joint]", parameter, where, "", 0.0, value, (value - half, value + half), (-100.0, 100.0))
+            return Fitted(
+                f"{parameter}[calf_joint]",
+                parameter,
+                where,
+                "",
+                0.0,
+                value,
+                (value - half, value + half),
+                (-100.0, 100.0),
+            )
 
         spring = (knob("residual_position_nm_per_rad", -12.1, 0.8), knob("residual_constant_nm", -3.63, 0.3))
-        assert torque_words(spring, go2) == ["At calf_joint it looks like a spring of 12.1 ± 0.8 N·m/rad at rest at -1.80 rad."]
+        assert torque_words(spring, go2) == [
+            "At calf_joint it looks like a spring of 12.1 ± 0.8 N·m/rad at rest at -1.80 rad."
+        ]
         unsure = (knob("residual_position_nm_per_rad", -1.0, 0.8), knob("residual_constant_nm", 0.1, 0.3))
         assert torque_words(unsure, go2) == []
         assert torque_words((replace(spring[0], value=0.1), knob("residual_constant_nm", 2.0, 0.1)), go2) == [

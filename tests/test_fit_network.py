@@ -30,7 +30,9 @@ class TestFit:
         calves = joint_types(go2)["calf_joint"]
         twin = Twin("past", Physics(go2, curves=(TorqueCurve(calves, (-2.7, -1.6, 0.0), (25.0, 0.0, 0.0)),)))
         log = record(twin, "walk", rollouts=8, seconds=1.6, seed=4, threads=1)
-        result = make_fit(go2, log, ("delay_s",), family=Family("torque", curved=True), quantile=TWO, held_out=0.25).run()
+        result = make_fit(
+            go2, log, ("delay_s",), family=Family("torque", curved=True), quantile=TWO, held_out=0.25
+        ).run()
         network = result.adaptation.network
         assert network is not None
         assert network.adds == "torque"
@@ -65,7 +67,10 @@ def spring(robot, half: float = 0.8) -> FitResult:
     joints = tuple(robot.contract.joints[k] for k in places)
     knobs = tuple(
         Fitted(f"{name}[{label}]", name, joints, unit, 0.0, value, (value - half, value + half), (-100.0, 100.0))
-        for name, unit, value in (("residual_constant_nm", "N·m", -3.0), ("residual_position_nm_per_rad", "N·m/rad", -12.0))
+        for name, unit, value in (
+            ("residual_constant_nm", "N·m", -3.0),
+            ("residual_position_nm_per_rad", "N·m/rad", -12.0),
+        )
     )
     settings = {}
     for knob in knobs:
@@ -100,8 +105,12 @@ class TestShown:
 
     def test_terms_and_network_are_told_as_one_curve(self, go2) -> None:
         joints = tuple(joint for joint in go2.contract.joints if "calf" in joint)
-        knots = tuple(Point(joints, "position", at, value, 0.1) for at, value in ((-2.0, 4.0), (-1.5, 0.0), (-1.0, 2.0)))
-        slope = Fitted("x[calf_joint]", "residual_position_nm_per_rad", joints, "N·m/rad", 0.0, -2.0, (-2.1, -1.9), (-100.0, 100.0))
+        knots = tuple(
+            Point(joints, "position", at, value, 0.1) for at, value in ((-2.0, 4.0), (-1.5, 0.0), (-1.0, 2.0))
+        )
+        slope = Fitted(
+            "x[calf_joint]", "residual_position_nm_per_rad", joints, "N·m/rad", 0.0, -2.0, (-2.1, -1.9), (-100.0, 100.0)
+        )
         assert torque_words((slope,), go2, knots) == [
             "At calf_joint over position, N·m at rad: +5.00 at -2.00, +0.00 at -1.50, +1.00 at -1.00; not linear."
         ]

@@ -1,4 +1,6 @@
-"""The page of a fit: its verdict in every case, marks that need no colour, and one small file whatever the robot and the names."""
+"""The page of a fit: its verdict in every case, marks that need no colour, and one small file whatever the
+robot and the names.
+"""
 
 import dataclasses
 import math
@@ -37,19 +39,43 @@ def measured(robot: Robot, total: float, floor: float, limit: float, episodes: i
     spread = np.ones(n)
     share = np.linspace(1.9, 0.1, n)
     runs = tuple(
-        Simulated((samples + total * share + 0.1 * rng.normal(size=samples.shape)).astype(np.float32)[None], piece, np.zeros(1))
+        Simulated(
+            (samples + total * share + 0.1 * rng.normal(size=samples.shape)).astype(np.float32)[None],
+            piece,
+            np.zeros(1),
+        )
         for _ in range(2)
     )
     gap = Gap(
-        channels, spread, total * share, np.full(n, floor), np.full(n, limit), total, (total * (1 - error), total * (1 + error)), floor, floor, limit,
-        pieces, len(piece) * 0.02, 0.0,
-    )  # fmt: skip
+        channels,
+        spread,
+        total * share,
+        np.full(n, floor),
+        np.full(n, limit),
+        total,
+        (total * (1 - error), total * (1 + error)),
+        floor,
+        floor,
+        limit,
+        pieces,
+        len(piece) * 0.02,
+        0.0,
+    )
     still = np.zeros((pieces, TICKS))
     schedule = Schedule(
-        np.zeros((pieces, TICKS, 3)), np.zeros((pieces, robot.contract.n_joints)), still > -1, tuple(slice(TICKS * i, TICKS * (i + 1)) for i in range(pieces)),
-        np.maximum(np.arange(pieces) - 1, 0), 0.02,
-    )  # fmt: skip
-    return Measured(gap, RobotSide(samples, piece, channels, spread), runs, Simulator(robot, lambda count: None, schedule, PUBLISHED))
+        np.zeros((pieces, TICKS, 3)),
+        np.zeros((pieces, robot.contract.n_joints)),
+        still > -1,
+        tuple(slice(TICKS * i, TICKS * (i + 1)) for i in range(pieces)),
+        np.maximum(np.arange(pieces) - 1, 0),
+        0.02,
+    )
+    return Measured(
+        gap,
+        RobotSide(samples, piece, channels, spread),
+        runs,
+        Simulator(robot, lambda count: None, schedule, PUBLISHED),
+    )
 
 
 def fitted(robot: Robot) -> tuple[Fitted, ...]:
@@ -59,18 +85,33 @@ def fitted(robot: Robot) -> tuple[Fitted, ...]:
         value = min(knob.start + 0.3 * (abs(knob.start) or knob.step), knob.high)
         where = tuple(robot.contract.joints[k] for k in knob.entries) if knob.label else ()
         found.append(
-            Fitted(knob.name, knob.parameter, where, knob.unit, knob.start, value, (0.9 * value, 1.1 * value), (knob.low, knob.high))
+            Fitted(
+                knob.name,
+                knob.parameter,
+                where,
+                knob.unit,
+                knob.start,
+                value,
+                (0.9 * value, 1.1 * value),
+                (knob.low, knob.high),
+            )
         )
     return tuple(found)
 
 
 def made(
-    robot: Robot, before: Measured, after: Measured, held_before: Measured | None, held_after: Measured | None, costs: tuple[float, ...] = (0.1, 0.0046, 0.004, 0.0045, 0.004)
-) -> FitResult:  # fmt: skip
+    robot: Robot,
+    before: Measured,
+    after: Measured,
+    held_before: Measured | None,
+    held_after: Measured | None,
+    costs: tuple[float, ...] = (0.1, 0.0046, 0.004, 0.0045, 0.004),
+) -> FitResult:
     knobs = fitted(robot)
     start, end = (np.array([getattr(knob, name) for knob in knobs]) for name in ("start", "value"))
     steps = tuple(
-        Step(i, cost, 60 * (i + 1), 8640.0 * (i + 1), 33.0 * (i + 1), tuple(end + 0.3**i * (start - end))) for i, cost in enumerate(costs)
+        Step(i, cost, 60 * (i + 1), 8640.0 * (i + 1), 33.0 * (i + 1), tuple(end + 0.3**i * (start - end)))
+        for i, cost in enumerate(costs)
     )
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2 * len(knobs), len(knobs)))
@@ -79,8 +120,17 @@ def made(
     correlation[1, 2] = correlation[2, 1] = -0.88
     adaptation = Adaptation(robot.name, robot.hash, "static", knobs, {})
     return FitResult(
-        adaptation, "quantile", steps, before, after, held_before, held_after, correlation, "the gap reached its floor", ("2 pieces fell and count less",)
-    )  # fmt: skip
+        adaptation,
+        "quantile",
+        steps,
+        before,
+        after,
+        held_before,
+        held_after,
+        correlation,
+        "the gap reached its floor",
+        ("2 pieces fell and count less",),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +147,9 @@ def closed(robot) -> FitResult:
 
 @pytest.fixture(scope="module")
 def page(closed, robot) -> str:
-    return fit_page(closed, robot, {"command": "surefoot fit log.parquet --seed 3", "seed": 3, "log": {"sha256": "0a1b"}}, "A fit")
+    return fit_page(
+        closed, robot, {"command": "surefoot fit log.parquet --seed 3", "seed": 3, "log": {"sha256": "0a1b"}}, "A fit"
+    )
 
 
 def text_of(page: str) -> str:
@@ -117,7 +169,11 @@ class TestVerdict:
     def test_closed_on_both(self, closed, page) -> None:
         found = verdict(closed)
         assert (found.state, found.word) == ("good", "closed")
-        assert found.says == "The gap fell from 0.229 to 0.004 (floor 0.003); on 13 held-out episodes from 0.231 to 0.004 (floor 0.004)."
+        assert (
+            found.says
+            == "The gap fell from 0.229 to 0.004 (floor 0.003); on 13 held-out episodes from 0.231 to 0.004 (floor"
+            " 0.004)."
+        )
         assert found.says in page
         assert "the gap reached its floor" in page
         assert "2 pieces fell and count less" in page
@@ -128,7 +184,8 @@ class TestVerdict:
         assert (found.state, found.word) == ("good", "no gap")
         assert (
             found.says
-            == "Nothing measurable was there to close: the gap was 0.003 (floor 0.003), and can be told from none only above 0.0036."
+            == "Nothing measurable was there to close: the gap was 0.003 (floor 0.003), and can be told from none only"
+            " above 0.0036."
         )
 
     def test_what_stays_above_the_floor_is_missing_physics(self, closed, robot) -> None:
@@ -148,7 +205,9 @@ class TestVerdict:
         assert "still falling when the search stopped" in verdict(early).advice
 
     def test_a_gap_on_held_out_episodes_only_is_not_called_closed(self, closed, robot) -> None:
-        held = measured(robot, 0.006, 0.004, 0.005, 13, error=0.6)  # above its limit, and not clearly above the fitted one
+        held = measured(
+            robot, 0.006, 0.004, 0.005, 13, error=0.6
+        )  # above its limit, and not clearly above the fitted one
         found = verdict(dataclasses.replace(closed, held_after=held))
         assert found.word == "above its floor"
         assert "on the held-out episodes" in found.says
@@ -157,7 +216,10 @@ class TestVerdict:
     def test_overfit(self, closed, robot, total) -> None:
         found = verdict(dataclasses.replace(closed, held_after=measured(robot, total, 0.004, 0.005, 13)))
         assert (found.state, found.word) == ("bad", "overfit")
-        assert f"from 0.231 to {total:.3f} (floor 0.004): clearly worse than on the episodes that were fitted." in found.says
+        assert (
+            f"from 0.231 to {total:.3f} (floor 0.004): clearly worse than on the episodes that were fitted."
+            in found.says
+        )
         assert "Free fewer parameters" in found.advice
 
     def test_too_little_to_hold_any_back(self, closed, robot) -> None:
@@ -265,11 +327,16 @@ class TestParameters:
     def test_what_cannot_be_told_does_not_squeeze_the_rest(self, closed) -> None:
         """An interval as wide as all bounds goes out of view; the others keep theirs."""
         knobs = [
-            dataclasses.replace(k, value=0.5, interval=(0.4, 0.6), start=0.2, bounds=(0.0, 400.0)) for k in closed.adaptation.knobs[:4]
+            dataclasses.replace(k, value=0.5, interval=(0.4, 0.6), start=0.2, bounds=(0.0, 400.0))
+            for k in closed.adaptation.knobs[:4]
         ]
         knobs[0] = dataclasses.replace(knobs[0], interval=(-900.0, 900.0), flag="not identifiable")
-        bars = [e.get("d") for e in parsed(parameter_chart(knobs, WIDE)).iter("path") if e.get("class") in ("k0 i", "k3 i")]
-        ends = [[float(v) for v in re.findall(r"[ML](-?[\d.]+) ", bar)] for bar in bars[::3]]  # a line, and its two ends
+        bars = [
+            e.get("d") for e in parsed(parameter_chart(knobs, WIDE)).iter("path") if e.get("class") in ("k0 i", "k3 i")
+        ]
+        ends = [
+            [float(v) for v in re.findall(r"[ML](-?[\d.]+) ", bar)] for bar in bars[::3]
+        ]  # a line, and its two ends
         assert all(b - a > 150 for a, b in ends)
         assert ends[0][1] - ends[0][0] > 2 * (ends[1][1] - ends[1][0])
         assert len(set(re.findall(r"[ML](-?[\d.]+) ", bars[2]))) == 2  # cut: an arrow
@@ -286,7 +353,13 @@ class TestParameters:
     def test_names_in_words(self, closed) -> None:
         names = {plain_name(knob) for knob in closed.adaptation.knobs}
         first = closed.adaptation.knobs[0].where[0]
-        assert {f"dry friction of {first}", f"armature of {first}", f"viscous friction of {first}", "delay", "torque noise"} <= names
+        assert {
+            f"dry friction of {first}",
+            f"armature of {first}",
+            f"viscous friction of {first}",
+            "delay",
+            "torque noise",
+        } <= names
 
 
 class TestFigures:
@@ -295,8 +368,8 @@ class TestFigures:
         first, second, third = (closed.adaptation.knobs[i].where[0] for i in range(3))
         assert f"Dry friction of {first} and delay trade against each other: 0.93. Raised together" in said
         assert (
-            f"Dry friction of {second} and dry friction of {third} trade against each other: −0.88. One raised and the other lowered"
-            in said
+            f"Dry friction of {second} and dry friction of {third} trade against each other: −0.88. One raised and the"
+            " other lowered" in said
         )
         assert "Another excitation would part them" in said
 
@@ -314,7 +387,11 @@ class TestFigures:
         assert (value, i, j) == (0.93, 0, len(closed.adaptation.knobs) - 2)
 
     def test_three_samples_in_each_panel_of_the_worst_channels(self, page, closed, robot) -> None:
-        panels = [figure for figure in re.findall(r'<svg class="chart".*?</svg>', page, flags=re.S) if "Distribution of" in figure]
+        panels = [
+            figure
+            for figure in re.findall(r'<svg class="chart".*?</svg>', page, flags=re.S)
+            if "Distribution of" in figure
+        ]
         assert len(panels) == 6
         for panel, i in zip(panels, closed.before.gap.worst, strict=False):
             looks = [e.get("class") for e in parsed(panel).iter("path")]

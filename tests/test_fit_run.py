@@ -1,4 +1,6 @@
-"""A whole fit: what is held back, what is free, what is dropped, and that planted values are found. Small logs, few knobs."""
+"""A whole fit: what is held back, what is free, what is dropped, and that planted values are found. Small
+logs, few knobs.
+"""
 
 import dataclasses
 import json
@@ -30,15 +32,36 @@ SETTLE_S = 0.2
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 1.2, seed: int = 3, **parameters: object) -> RobotLog:
-    return record(Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=rollouts, seconds=seconds, seed=seed, threads=1)
+    return record(
+        Twin("made", Physics(robot, parameters)),
+        POLICIES[robot.name],
+        rollouts=rollouts,
+        seconds=seconds,
+        seed=seed,
+        threads=1,
+    )
 
 
 def make_fit(
-    robot: Robot, log: RobotLog, free: tuple[str, ...] = ("dry_friction_nm",), journal: Journal | None = None, progress: object = None, **settings: object
-) -> Fit:  # fmt: skip
+    robot: Robot,
+    log: RobotLog,
+    free: tuple[str, ...] = ("dry_friction_nm",),
+    journal: Journal | None = None,
+    progress: object = None,
+    **settings: object,
+) -> Fit:
     asked = FitSettings(free=free, **({"tie": "all", "quantile": QUICK} | settings))
     schedule = schedule_of(log, robot, settle_s=SETTLE_S)
-    return Fit(log, schedule, robot, lambda n: make_agent(POLICIES[robot.name], robot, n), asked, journal, threads=1, progress=progress)
+    return Fit(
+        log,
+        schedule,
+        robot,
+        lambda n: make_agent(POLICIES[robot.name], robot, n),
+        asked,
+        journal,
+        threads=1,
+        progress=progress,
+    )
 
 
 def value_of(result: FitResult, name: str) -> float:
@@ -104,10 +127,14 @@ class TestSplit:
 class TestGivingUp:
     """A spring that dry friction cannot stand for."""
 
-    STALLS = QuantileSettings(levels=((1.0, 1.0),), improve=0.0, settled=0.0, polish_runs=2, polish_rounds=1, most_iterations=3)
+    STALLS = QuantileSettings(
+        levels=((1.0, 1.0),), improve=0.0, settled=0.0, polish_runs=2, polish_rounds=1, most_iterations=3
+    )
 
-    @pytest.mark.parametrize(("give_up", "says", "iterations"), [(0.5, "given up after 1 iterations", 1), (1e6, "not settled", 4)])
-    def test_a_search_that_comes_no_nearer_ends_where_much_is_left(self, go2, sprung, give_up, says, iterations):  # fmt: skip
+    @pytest.mark.parametrize(
+        ("give_up", "says", "iterations"), [(0.5, "given up after 1 iterations", 1), (1e6, "not settled", 4)]
+    )
+    def test_a_search_that_comes_no_nearer_ends_where_much_is_left(self, go2, sprung, give_up, says, iterations):
         result = make_fit(go2, sprung, quantile=self.STALLS, give_up=give_up).run()
         assert says in result.stopped
         assert len(result.steps) == iterations
@@ -133,10 +160,14 @@ class TestFamily:
             assert found[name] == pytest.approx(expected)
 
     def test_a_fixed_pattern_within_a_tie(self, go2):
-        family = make_space(go2, FitSettings(free=("dry_friction_nm",), tie="all", fix={"dry_friction_nm": {"FL_*": 0.7}}))
+        family = make_space(
+            go2, FitSettings(free=("dry_friction_nm",), tie="all", fix={"dry_friction_nm": {"FL_*": 0.7}})
+        )
         assert len(family.knobs) == 1
         assert family.knobs[0].entries == tuple(range(3, 12))
-        assert family.at(np.array([2.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.7] * 9)  # 0.2 + 2 × 0.25 is 0.7 too
+        assert family.at(np.array([2.0])).parameters["dry_friction_nm"] == pytest.approx(
+            [0.7] * 3 + [0.7] * 9
+        )  # 0.2 + 2 × 0.25 is 0.7 too
         assert family.at(np.array([0.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.2] * 9)
 
     def test_a_fixed_axis_is_not_searched(self, robot):
@@ -152,11 +183,16 @@ class TestFamily:
     @pytest.mark.parametrize(
         ("fix", "says"),
         [
-            ({"dry_friction_nm": 0.1}, "everything is fixed"), ({"dry_friction_nm": {"*": 0.1}}, "everything is fixed"),
-            ({"dry_friction": 0.1}, "dry_friction_nm"), ({"dry_friction_nm": {"*_elbow": 0.1}}, "_elbow"), ({"delay_s": -1.0}, "delay_s"),
-            ({"delay_s": 2.0}, "delay_s"), ({"delay_s": float("nan")}, "delay_s"), ({"floor_friction": {"x": 1.0}}, "one value per world"),
+            ({"dry_friction_nm": 0.1}, "everything is fixed"),
+            ({"dry_friction_nm": {"*": 0.1}}, "everything is fixed"),
+            ({"dry_friction": 0.1}, "dry_friction_nm"),
+            ({"dry_friction_nm": {"*_elbow": 0.1}}, "_elbow"),
+            ({"delay_s": -1.0}, "delay_s"),
+            ({"delay_s": 2.0}, "delay_s"),
+            ({"delay_s": float("nan")}, "delay_s"),
+            ({"floor_friction": {"x": 1.0}}, "one value per world"),
         ],
-    )  # fmt: skip
+    )
     def test_what_cannot_be_fixed_is_refused(self, go2, fix, says):
         with pytest.raises(FitError, match=says):
             make_space(go2, FitSettings(free=("dry_friction_nm",), fix=fix))
@@ -179,7 +215,12 @@ class TestRecovers:
         assert result.steps[-1].evaluations > result.steps[0].evaluations
         assert [step.iteration for step in result.steps] == list(range(1, len(result.steps) + 1))
         assert result.adaptation.robot_hash == robot.hash
-        assert {progress.stage for progress in seen} >= {"measuring the gap", "searching", "polishing", "measuring what is left"}
+        assert {progress.stage for progress in seen} >= {
+            "measuring the gap",
+            "searching",
+            "polishing",
+            "measuring what is left",
+        }
         last = [progress for progress in seen if progress.evaluations][-1]
         assert last.moved[0][0] in PLANTED[robot.name]
         assert last.gap < last.start_gap
@@ -202,7 +243,9 @@ class TestNothingToDo:
             assert knob.interval == knob.bounds
 
     def test_what_was_fixed_stays_in_the_settings(self, go2):
-        result = make_fit(go2, walked(go2, dry_friction_nm=0.6), ("dry_friction_nm", "delay_s"), fix={"dry_friction_nm": 0.6}).run()
+        result = make_fit(
+            go2, walked(go2, dry_friction_nm=0.6), ("dry_friction_nm", "delay_s"), fix={"dry_friction_nm": 0.6}
+        ).run()
         assert result.stopped.startswith("no measurable gap")
         assert list(result.adaptation.settings) == ["dry_friction_nm"]
         np.testing.assert_allclose(result.adaptation.settings["dry_friction_nm"], 0.6)
@@ -212,11 +255,15 @@ class TestKnobsWithoutEffect:
     @pytest.fixture
     def priors(self, go2, tmp_path) -> Path:
         """A torque limit that no step of any search reaches."""
-        (tmp_path / "priors.yaml").write_text("torque_limit_nm: {start: 450, low: 400, high: 500, step: 1.05, log: true}")
+        (tmp_path / "priors.yaml").write_text(
+            "torque_limit_nm: {start: 450, low: 400, high: 500, step: 1.05, log: true}"
+        )
         return tmp_path / "priors.yaml"
 
     def test_are_named_and_dropped(self, go2, go2_log, priors):
-        result = make_fit(go2, go2_log, ("torque_limit_nm", "dry_friction_nm"), priors=priors, most_evaluations=12).run()
+        result = make_fit(
+            go2, go2_log, ("torque_limit_nm", "dry_friction_nm"), priors=priors, most_evaluations=12
+        ).run()
         assert "no effect on the simulated walk, so not fitted: torque_limit_nm" in result.remarks
         friction, limit = result.adaptation.knobs
         assert (friction.name, friction.flag) == ("dry_friction_nm", "")
@@ -243,9 +290,9 @@ class TestEffort:
         schedule = schedule_of(log, robot, settle_s=SETTLE_S)
         family = make_space(robot, FitSettings(free=("dry_friction_nm", "torque_noise_nm"), tie="all"))
         one, two = (
-            Problem(log, robot, lambda n: make_agent(POLICIES[robot.name], robot, n), family, schedule, threads).evaluate(
-                np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True
-            )
+            Problem(
+                log, robot, lambda n: make_agent(POLICIES[robot.name], robot, n), family, schedule, threads
+            ).evaluate(np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True)
             for threads in (1, 2)
         )
         for name in ("residuals", "cost", "fallen", "influence"):
@@ -266,14 +313,20 @@ class TestContinues:
     def asked(self, monkeypatch) -> list[object]:
         """What the simulator is asked for, while it answers."""
         given, evaluate = [], Problem.evaluate
-        monkeypatch.setattr(Problem, "evaluate", lambda self, *asked, **options: given.append(asked) or evaluate(self, *asked, **options))
+        monkeypatch.setattr(
+            Problem,
+            "evaluate",
+            lambda self, *asked, **options: given.append(asked) or evaluate(self, *asked, **options),
+        )
         return given
 
     def test_told_again_it_simulates_only_what_is_not_known_and_ends_the_same(self, go2, go2_log, tmp_path, asked):
         def run() -> tuple[FitResult, str]:
             seen: list[Progress] = []
             asked.clear()
-            result = make_fit(go2, go2_log, journal=Journal(tmp_path / "journal", {}), progress=seen.append, most_evaluations=14).run()
+            result = make_fit(
+                go2, go2_log, journal=Journal(tmp_path / "journal", {}), progress=seen.append, most_evaluations=14
+            ).run()
             return result, repr(seen)
 
         (made, shown), n = run(), len(asked)
@@ -300,4 +353,6 @@ class TestFalls:
 
         monkeypatch.setattr(fit_run, "measure", falling)
         result = make_fit(go2, go2_log, most_evaluations=12).run()
-        assert any("falls in 40% of the episodes" in remark and "do not trust it" in remark for remark in result.remarks)
+        assert any(
+            "falls in 40% of the episodes" in remark and "do not trust it" in remark for remark in result.remarks
+        )

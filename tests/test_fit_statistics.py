@@ -1,4 +1,6 @@
-"""What the search and its intervals rest on: influence of episodes, the metric, slopes and their noise, coverage. No simulator."""
+"""What the search and its intervals rest on: influence of episodes, the metric, slopes and their noise,
+coverage. No simulator.
+"""
 
 import numpy as np
 import pytest
@@ -28,10 +30,13 @@ def plain_metric(m: int) -> Metric:
 class TestInfluence:
     @staticmethod
     def drawn(rng: np.random.Generator, shared: float) -> tuple[np.ndarray, np.ndarray]:
-        """Samples of robot and simulator: each piece has a command, which both meet, and chance of its own on each side."""
+        """Samples of robot and simulator: each piece has a command, which both meet, and chance of its own
+        on each side.
+        """
         command = shared * rng.normal(size=(PIECES, 1, CHANNELS))
         sides = [
-            command + 0.6 * rng.normal(size=(PIECES, 1, CHANNELS)) + 0.5 * rng.normal(size=(PIECES, TICKS, CHANNELS)) for _ in range(2)
+            command + 0.6 * rng.normal(size=(PIECES, 1, CHANNELS)) + 0.5 * rng.normal(size=(PIECES, TICKS, CHANNELS))
+            for _ in range(2)
         ]
         robot, simulator = (side.reshape(-1, CHANNELS).astype(np.float32) for side in sides)
         return robot, simulator
@@ -39,7 +44,9 @@ class TestInfluence:
     @staticmethod
     def quantiles(robot: np.ndarray) -> Quantiles:
         channels = tuple(Channel(f"joint {k}", "position") for k in range(CHANNELS))
-        return Quantiles(RobotSide(robot, np.repeat(np.arange(PIECES), TICKS), channels, np.array([1.0, 2.0, 0.5])), BLOCKS)
+        return Quantiles(
+            RobotSide(robot, np.repeat(np.arange(PIECES), TICKS), channels, np.array([1.0, 2.0, 0.5])), BLOCKS
+        )
 
     @pytest.mark.parametrize("shared", [0.0, 1.5])
     def test_squares_over_the_pieces_are_the_variance_from_draw_to_draw(self, shared):
@@ -93,7 +100,9 @@ class TestMetric:
         blocks = 5
         correlation = 0.9 ** np.abs(np.subtract.outer(np.arange(blocks), np.arange(blocks)))
         sizes = np.array([[1.0, 2.0, 1.5, 2.5, 1.0], [0.1, 0.1, 0.2, 0.1, 0.2]])
-        influence = np.concatenate([influence_of(correlation * np.outer(size, size), rng, 40) for size in sizes], axis=1)
+        influence = np.concatenate(
+            [influence_of(correlation * np.outer(size, size), rng, 40) for size in sizes], axis=1
+        )
         metric = make_metric(influence, np.zeros(2 * blocks), np.array(["position", "position"]))
         root = np.linalg.cholesky((1 - ALONE) * correlation + ALONE * np.eye(blocks))
         draws = np.concatenate([rng.normal(size=(20_000, blocks)) @ root.T * size for size in sizes], axis=1)
@@ -179,9 +188,13 @@ class TestSlopes:
         slopes = self.parallel(rng)
         true, free = slopes.T @ slopes, np.ones(6, dtype=bool)
         flat = np.linalg.eigh(true)[1][:, 0]  # one of the parallel knobs up, the other down
-        made = [slopes_at([self.design(slopes, np.zeros(6), 1.0, rng)], np.zeros(6), plain_metric(200)) for _ in range(40)]
+        made = [
+            slopes_at([self.design(slopes, np.zeros(6), 1.0, rng)], np.zeros(6), plain_metric(200)) for _ in range(40)
+        ]
         corrected, plain = [found.normal(free) for found in made], [found.white.T @ found.white for found in made]
-        assert np.mean([np.linalg.norm(one - true) for one in corrected]) < 0.5 * np.mean([np.linalg.norm(one - true) for one in plain])
+        assert np.mean([np.linalg.norm(one - true) for one in corrected]) < 0.5 * np.mean(
+            [np.linalg.norm(one - true) for one in plain]
+        )
         close, far, truth = (flat @ np.mean(some, axis=0) @ flat for some in (corrected, plain, [true]))
         assert far > 8 * truth  # the noise makes the flat direction look steep
         assert abs(close - truth) < 0.35 * (far - truth)
@@ -212,9 +225,11 @@ class TestSlopes:
 class TestUncertainty:
     @staticmethod
     def covered(pieces: int, logs: int) -> np.ndarray:
-        """Share of the 90 % intervals that hold the truth, for each knob: a linear problem, its slopes seen with noise, many logs.
+        """Share of the 90 % intervals that hold the truth, for each knob: a linear problem, its slopes seen
+        with noise, many logs.
 
-        Residuals as of a robot with 30 channels: neighbouring blocks go together, and all channels share what an episode was like.
+        Residuals as of a robot with 30 channels: neighbouring blocks go together, and all channels share
+        what an episode was like.
         """
         rng = np.random.default_rng(17)
         knobs, channels, blocks = 4, 30, 20
@@ -231,7 +246,11 @@ class TestUncertainty:
             for kind in ("look", "design"):
                 ask = search.ask()
                 assert ask.kind == kind
-                residuals = (ask.candidates - truth) @ slopes.T + pulls.sum(axis=0) + 0.01 * rng.normal(size=(len(ask.candidates), m))
+                residuals = (
+                    (ask.candidates - truth) @ slopes.T
+                    + pulls.sum(axis=0)
+                    + 0.01 * rng.normal(size=(len(ask.candidates), m))
+                )
                 unused = np.zeros(len(residuals))
                 search.tell(ask, residuals, unused, unused, pulls - pulls.mean(axis=0) if ask.influence else None)
             held.append(np.abs(search.at + search.step() - truth) <= search.uncertainty().half_width)
@@ -255,14 +274,22 @@ class TestUncertainty:
 
     def test_all_at_their_bounds(self):
         white = np.random.default_rng(0).normal(size=(20, 2))
-        found = uncertainty(plain_metric(20), Slopes(white, white, np.zeros(2)), 0.1, np.zeros(2, dtype=bool), np.ones((5, 20)))
+        found = uncertainty(
+            plain_metric(20), Slopes(white, white, np.zeros(2)), 0.1, np.zeros(2, dtype=bool), np.ones((5, 20))
+        )
         assert not found.error.any()
         assert not found.half_width.any()
 
     def test_knobs_that_do_the_same_have_errors_that_go_together(self):
         rng = np.random.default_rng(8)
         white = TestSlopes.parallel(rng, knobs=3)
-        found = uncertainty(plain_metric(200), Slopes(white, white, np.zeros(3)), 0.0, np.ones(3, dtype=bool), rng.normal(size=(50, 200)))
+        found = uncertainty(
+            plain_metric(200),
+            Slopes(white, white, np.zeros(3)),
+            0.0,
+            np.ones(3, dtype=bool),
+            rng.normal(size=(50, 200)),
+        )
         assert found.correlation[0, 1] < -0.95
         assert abs(found.correlation[0, 2]) < 0.5
         np.testing.assert_allclose(np.diag(found.correlation), 1.0)
@@ -272,12 +299,20 @@ class TestUncertainty:
     def test_half_widths_are_students_with_the_number_of_pieces(self, pieces):
         rng = np.random.default_rng(9)
         white = rng.normal(size=(20, 3))
-        found = uncertainty(plain_metric(20), Slopes(white, white, np.zeros(3)), 0.0, np.ones(3, dtype=bool), rng.normal(size=(pieces, 20)))
+        found = uncertainty(
+            plain_metric(20),
+            Slopes(white, white, np.zeros(3)),
+            0.0,
+            np.ones(3, dtype=bool),
+            rng.normal(size=(pieces, 20)),
+        )
         np.testing.assert_allclose(found.half_width, student_90(pieces - 1) * found.error)
 
     def test_told_is_the_share_that_comes_from_the_log(self):
         white = np.eye(3) * np.array([10.0, 1.0, 0.0])
-        found = uncertainty(plain_metric(3), Slopes(white, white, np.zeros(3)), 1.0, np.ones(3, dtype=bool), np.ones((5, 3)))
+        found = uncertainty(
+            plain_metric(3), Slopes(white, white, np.zeros(3)), 1.0, np.ones(3, dtype=bool), np.ones((5, 3))
+        )
         np.testing.assert_allclose(found.told, [100 / 101, 0.5, 0.0], atol=1e-3)
 
     @pytest.mark.parametrize("degrees", [3, 4, 5, 8, 12, 30, 200, 10_000])
@@ -297,11 +332,15 @@ class TestAdvice:
     @pytest.mark.parametrize(
         ("value", "half_width", "told", "flag", "says"),
         [
-            (0.5, 0.3, 1.0, "", ""), (4.0, 0.3, 1.0, "at its bound", "upper bound, 4 N·m"), (0.0, 0.3, 1.0, "", ""),
-            (0.0, 2.0, 1.0, "at its bound", "lower bound, 0 N·m"), (0.5, 2.0, 1.0, "not identifiable", "slow motion"),
-            (0.5, 0.3, 0.4, "not identifiable", "slow motion"), (0.5, np.inf, 0.0, "not identifiable", "slow motion"),
+            (0.5, 0.3, 1.0, "", ""),
+            (4.0, 0.3, 1.0, "at its bound", "upper bound, 4 N·m"),
+            (0.0, 0.3, 1.0, "", ""),
+            (0.0, 2.0, 1.0, "at its bound", "lower bound, 0 N·m"),
+            (0.5, 2.0, 1.0, "not identifiable", "slow motion"),
+            (0.5, 0.3, 0.4, "not identifiable", "slow motion"),
+            (0.5, np.inf, 0.0, "not identifiable", "slow motion"),
         ],
-    )  # fmt: skip
+    )
     def test_flags(self, robot, value, half_width, told, flag, says):
         knob = make_knobs(robot, ("dry_friction_nm",), "all")[0]
         knob = type(knob)(**{**vars(knob), "start": 0.0})

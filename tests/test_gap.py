@@ -1,4 +1,6 @@
-"""The gap: distances to the last digit, costs that see what they say, schedules that count the right ticks, floors that hold."""
+"""The gap: distances to the last digit, costs that see what they say, schedules that count the right ticks,
+floors that hold.
+"""
 
 import dataclasses
 import json
@@ -29,7 +31,9 @@ OFFSET_RAD = 0.1
 
 
 def recorded(robot: Robot, seed: int = 1, **parameters: object) -> RobotLog:
-    return record(Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=8, seconds=2.5, seed=seed, threads=1)
+    return record(
+        Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=8, seconds=2.5, seed=seed, threads=1
+    )
 
 
 def agents(robot: Robot):
@@ -43,7 +47,9 @@ def log(robot) -> RobotLog:
 
 
 class TestDistance:
-    @pytest.mark.parametrize(("n", "m"), [(500, 500), (500, 499), (500, 250), (500, 333), (7, 1000), (1, 1), (1, 9), (2, 3)])
+    @pytest.mark.parametrize(
+        ("n", "m"), [(500, 500), (500, 499), (500, 250), (500, 333), (7, 1000), (1, 1), (1, 9), (2, 3)]
+    )
     def test_equals_scipy(self, n, m) -> None:
         rng = np.random.default_rng([n, m])
         a, b = rng.normal(size=(n, 4)), rng.normal(0.3, 2.0, (m, 4))
@@ -117,7 +123,9 @@ class TestCosts:
         assert same == pytest.approx(0.0, abs=1e-6)
         assert 10 * same < near < far
 
-    @pytest.mark.parametrize(("name", "sees"), [("wasserstein", False), ("quantiles", False), ("match-o", True), ("lagged", True)])
+    @pytest.mark.parametrize(
+        ("name", "sees"), [("wasserstein", False), ("quantiles", False), ("match-o", True), ("lagged", True)]
+    )
     def test_who_sees_the_order_of_time(self, side, name, sees) -> None:
         shuffled = side.samples[np.random.default_rng(1).permutation(len(side.samples))]
         assert bool(make_cost(name, side)(as_runs(shuffled))[0] > 0.1) is sees
@@ -169,7 +177,10 @@ class TestChannels:
     def test_targets_are_clipped_as_the_robot_clips_them(self, go2) -> None:
         contract = go2.contract
         still = np.zeros((3, contract.n_joints))
-        wild, clipped = (columns(contract, ("error",), still, still, np.full_like(still, value)) for value in (1e6, contract.action_clip))
+        wild, clipped = (
+            columns(contract, ("error",), still, still, np.full_like(still, value))
+            for value in (1e6, contract.action_clip)
+        )
         np.testing.assert_array_equal(wild, clipped)
 
 
@@ -321,7 +332,13 @@ class TestMeasure:
     def test_a_robot_like_the_simulator_has_no_measurable_gap(self, robot, log) -> None:
         seen: list[tuple[int, int]] = []
         measured = measure(
-            log, schedule_of(log, robot), robot, agents(robot), seed=4, threads=1, progress=lambda done, total: seen.append((done, total))
+            log,
+            schedule_of(log, robot),
+            robot,
+            agents(robot),
+            seed=4,
+            threads=1,
+            progress=lambda done, total: seen.append((done, total)),
         )
         gap = measured.gap
         assert not gap.measurable
@@ -366,16 +383,21 @@ class TestMatchState:
     def test_the_true_simulator_repeats_what_was_recorded(self, go2, setting, horizon):
         logs, schedules = setting
         right, wrong = (
-            match_state(logs[name], schedules[name], go2, lambda n: make_agent("walk", go2, n), horizon)[0] for name in ("nominal", "heavy")
+            match_state(logs[name], schedules[name], go2, lambda n: make_agent("walk", go2, n), horizon)[0]
+            for name in ("nominal", "heavy")
         )
-        assert right < (0.05 if horizon else 0.5)  # contacts are not quite what they were: the solver's warm start is not in the state
+        assert right < (
+            0.05 if horizon else 0.5
+        )  # contacts are not quite what they were: the solver's warm start is not in the state
         assert wrong > 2 * right
 
     def test_candidates_are_scored_by_themselves(self, go2, setting):
         logs, schedules = setting
         family = SearchSpace(Physics(go2), make_knobs(go2, ("base_mass_kg",)))
         turns = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
-        costs = match_state(logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, turns)
+        costs = match_state(
+            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, turns
+        )
         assert costs[1] < 0.5 * costs[0]
 
     def test_a_joint_log_is_refused_with_the_reason(self, go2, setting):

@@ -1,4 +1,6 @@
-"""`surefoot gap` as a user meets it: the page, the figures, the recording, and one sentence for each way in which a log is not enough."""
+"""`surefoot gap` as a user meets it: the page, the figures, the recording, and one sentence for each way in
+which a log is not enough.
+"""
 
 import dataclasses
 import json
@@ -27,18 +29,41 @@ from surefoot.sim.twin import Twin, load_twin
 
 POLICIES = {"go2": "walk", "hexapod": "trot"}
 FOUND = Diagnosis(
-    "it is a spring: it closes 93% of the gap", "sure",
+    "it is a spring: it closes 93% of the gap",
+    "sure",
     (
-        Cause("a torque that depends on position", "spring", "physics", 0.93, 0.02, (("spring[calf]", 0.0, 11.7, "N·m/rad"), ("delay_s", 0.0, 0.0, "s")), "the gap falls"),
+        Cause(
+            "a torque that depends on position",
+            "spring",
+            "physics",
+            0.93,
+            0.02,
+            (("spring[calf]", 0.0, 11.7, "N·m/rad"), ("delay_s", 0.0, 0.0, "s")),
+            "the gap falls",
+        ),
         Cause(HOSTILE, "friction", "numbers", 0.2, 0.2, (), HOSTILE),
     ),
-    "all legs alike", "surefoot evaluate POLICY --twin SIMULATOR", 60, 1200.0, "physics is missing", {"delay_s": 0.003, "spring_stiffness_nm_per_rad": 11.7},
-)  # fmt: skip
-NOTHING = Diagnosis("no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", "nothing to fit", 0, 0.0)
+    "all legs alike",
+    "surefoot evaluate POLICY --twin SIMULATOR",
+    60,
+    1200.0,
+    "physics is missing",
+    {"delay_s": 0.003, "spring_stiffness_nm_per_rad": 11.7},
+)
+NOTHING = Diagnosis(
+    "no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", "nothing to fit", 0, 0.0
+)
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: object) -> RobotLog:
-    return record(Twin("made", Physics(robot, parameters)), POLICIES[robot.name], rollouts=rollouts, seconds=seconds, seed=seed, threads=1)
+    return record(
+        Twin("made", Physics(robot, parameters)),
+        POLICIES[robot.name],
+        rollouts=rollouts,
+        seconds=seconds,
+        seed=seed,
+        threads=1,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +74,23 @@ def log(robot) -> RobotLog:
 
 @pytest.fixture(scope="module")
 def measured(robot, log) -> Measured:
-    return measure(log, schedule_of(log, robot), robot, lambda n: make_agent(POLICIES[robot.name], robot, n), threads=1, runs=3)
+    return measure(
+        log, schedule_of(log, robot), robot, lambda n: make_agent(POLICIES[robot.name], robot, n), threads=1, runs=3
+    )
 
 
 @pytest.fixture(scope="module")
 def page(robot, log, measured) -> str:
-    return gap_page(measured, FOUND, diagnose(log, robot), log, robot, {"seed": 0, "command": "surefoot gap"}, HOSTILE, scores(measured))
+    return gap_page(
+        measured,
+        FOUND,
+        diagnose(log, robot),
+        log,
+        robot,
+        {"seed": 0, "command": "surefoot gap"},
+        HOSTILE,
+        scores(measured),
+    )
 
 
 def text_of(page: str) -> str:
@@ -129,7 +165,9 @@ class TestFigures:
         said = " ".join(panels)
         assert ("calf_joint" if robot.name == "go2" else "tibia") in said
 
-    def test_torque_is_the_servo_s_law_with_the_target_before_and_never_across_pieces(self, robot, log, measured) -> None:
+    def test_torque_is_the_servo_s_law_with_the_target_before_and_never_across_pieces(
+        self, robot, log, measured
+    ) -> None:
         contract, schedule = robot.contract, measured.simulator.schedule
         speed, torque = joint_torques(measured, measured.robot.samples, robot)
         follows = schedule.counted[:, 1:] & schedule.counted[:, :-1]
@@ -171,7 +209,9 @@ class TestCommand:
         write_log(walked(go2, rollouts=6, action_offset_rad=0.06), here / "log.parquet")
         (here / "simulator.yaml").write_text("robot: go2\naction_offset_rad: 0.06\n")
         assert surefoot("gap", "log.parquet", "--policy", "walk", "--no-diagnose", "--out", "before")[0] == 0
-        code, out, _ = surefoot("gap", "log.parquet", "--policy", "walk", "--adaptation", "simulator.yaml", "--out", "after")
+        code, out, _ = surefoot(
+            "gap", "log.parquet", "--policy", "walk", "--adaptation", "simulator.yaml", "--out", "after"
+        )
         before, after = (json.loads((here / name / "gap.json").read_text())["gap"] for name in ("before", "after"))
         assert code == 0
         assert before["measurable"]
@@ -211,7 +251,9 @@ class TestCommand:
         assert len(figures["gap"]["channels"]) == 36
         assert set(figures["costs"]) == set(COSTS)
         assert figures["diagnosis"]["causes"][0]["key"] == "spring"
-        assert [finding["code"] for finding in figures["doctor"]["findings"] if finding["severity"] == "error"] == ["too-short"]
+        assert [finding["code"] for finding in figures["doctor"]["findings"] if finding["severity"] == "error"] == [
+            "too-short"
+        ]
         facts = figures["provenance"]
         assert facts["robot"]["hash"] == go2.hash
         assert facts["seed"] == 3
@@ -223,7 +265,9 @@ class TestCommand:
         metadata = {**short.metadata, "policy_hash": "0" * 64}
         write_log(dataclasses.replace(short, metadata=metadata), here / "log.parquet")
         for name in ("one", "two"):
-            code, out, _ = surefoot("gap", "log.parquet", "--out", name, "--threads", "1", "--no-diagnose", "--cost", "sliced")
+            code, out, _ = surefoot(
+                "gap", "log.parquet", "--out", name, "--threads", "1", "--no-diagnose", "--cost", "sliced"
+            )
             assert code == 0
             assert "driven by another policy (walk, 000000000000)" in out
             assert "sliced" in out
@@ -233,7 +277,9 @@ class TestCommand:
 
     def test_a_robot_that_is_not_a_quadruped(self, surefoot, here) -> None:
         write_log(walked(load_robot(HEXAPOD), rollouts=4), here / "log.parquet")
-        code, out, error = surefoot("gap", "log.parquet", "--robot", HEXAPOD, "--out", "gap", "--threads", "1", "--no-diagnose")
+        code, out, error = surefoot(
+            "gap", "log.parquet", "--robot", HEXAPOD, "--out", "gap", "--threads", "1", "--no-diagnose"
+        )
         assert (code, error) == (0, "")
         assert "hexapod driven by trot" in out
         checked((here / "gap" / "gap.html").read_text())
@@ -260,10 +306,18 @@ class TestRefused:
         refused(walked(go2, rollouts=1, seconds=7.0), says=("only one episode", "record more"))
 
     def test_a_policy_that_falls(self, refused, short) -> None:
-        refused(short, "--policy", "random", says=("the policy falls in", "of the simulated episodes on go2", "surefoot evaluate"))
+        refused(
+            short,
+            "--policy",
+            "random",
+            says=("the policy falls in", "of the simulated episodes on go2", "surefoot evaluate"),
+        )
 
     def test_no_actions(self, refused, short) -> None:
-        refused(dataclasses.replace(short, action=np.zeros_like(short.action)), says=("the log has no actions", "record them"))
+        refused(
+            dataclasses.replace(short, action=np.zeros_like(short.action)),
+            says=("the log has no actions", "record them"),
+        )
 
     def test_another_robot(self, refused) -> None:
         refused(
@@ -289,10 +343,13 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (("--cost", "waserstein"), ("unknown cost", "wasserstein")), (("--cost", "match-s-20"), ("does not hold quaternion, base_position_m",)),
-            (("--settle-s", "-1"), ("settle_s is -1",)), (("--robot", "go3"), ("no robot 'go3'",)), (("--seed", "-4"), ("the seed is -4",)),
+            (("--cost", "waserstein"), ("unknown cost", "wasserstein")),
+            (("--cost", "match-s-20"), ("does not hold quaternion, base_position_m",)),
+            (("--settle-s", "-1"), ("settle_s is -1",)),
+            (("--robot", "go3"), ("no robot 'go3'",)),
+            (("--seed", "-4"), ("the seed is -4",)),
         ],
-    )  # fmt: skip
+    )
     def test_options(self, refused, short, arguments, says) -> None:
         refused(short, *arguments, says=says)
 

@@ -1,4 +1,6 @@
-"""Careless and hostile input through the command line, item by item: one sentence each, in time and in little memory."""
+"""Careless and hostile input through the command line, item by item: one sentence each, in time and in
+little memory.
+"""
 
 import dataclasses
 import json
@@ -49,13 +51,21 @@ def refused(surefoot):
 
 
 def in_little_memory(*arguments: object, folder: Path, gb: float = 1.2) -> subprocess.CompletedProcess:
-    """In a process of its own that would die if it took more memory than this; libraries reserve a little more than they touch."""
+    """In a process of its own that would die if it took more memory than this; libraries reserve a little
+    more than they touch.
+    """
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (int(gb * 1e9),) * 2)
 
     return subprocess.run(
-        [SCRIPT, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=60, check=False, preexec_fn=limit
+        [SCRIPT, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=limit,
     )
 
 
@@ -64,7 +74,9 @@ class TestMemory:
         rows = 10_000_000
         columns = {"episode": pa.array(np.zeros(rows, np.int32)), "time_s": pa.array(np.zeros(rows))}
         metadata = {METADATA_KEY: json.dumps({"format": 1, "joints": list(go2.contract.joints)}).encode()}
-        table = pa.table(columns | {"command": pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(3 * rows, np.float32)), 3)})
+        table = pa.table(
+            columns | {"command": pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(3 * rows, np.float32)), 3)}
+        )
         pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "log.parquet", compression="zstd")
         assert (tmp_path / "log.parquet").stat().st_size < 1e6
         done = in_little_memory("log", "show", "log.parquet", folder=tmp_path)
@@ -82,14 +94,20 @@ class TestMemory:
 
     def test_a_dictionary_of_long_texts(self, tmp_path):
         words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3_000_000, np.int32)), pa.array(["x" * 100_000]))
-        pq.write_table(pa.table({"time": np.arange(3_000_000) / 50, "note": words}), tmp_path / "x.parquet", compression="zstd")
+        pq.write_table(
+            pa.table({"time": np.arange(3_000_000) / 50, "note": words}), tmp_path / "x.parquet", compression="zstd"
+        )
         done = in_little_memory("log", "import", "x.parquet", "--out", "log.parquet", folder=tmp_path)
         assert done.returncode == 2
         assert "it offers time, note" in done.stderr  # the texts were never written out
 
     def test_many_arrays_of_a_small_archive(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            header = b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000,), }".ljust(117) + b"\n"
+            header = (
+                b"\x93NUMPY\x01\x00v\x00"
+                + b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000,), }".ljust(117)
+                + b"\n"
+            )
             for k in range(8):
                 archive.writestr(f"a{k}.npy", header + bytes(80_000_000))
         assert (tmp_path / "x.npz").stat().st_size < 4e6
@@ -131,9 +149,13 @@ class TestHangs:
     def test_a_pipe_as_any_input(self, refused, here, kind):
         os.mkfifo(here / "pipe")
         words = {
-            "robot.yaml": ("robot", "check", "pipe"), "twin": ("record", "--twin", "pipe", "--out", "a.parquet"), "policy": ("policy", "show", "pipe"),
-            "adaptation": ("adapt", "show", "pipe"), "log": ("log", "show", "pipe"), "map": ("log", "import", "run.csv", "--map", "pipe", "--out", "a.parquet"),
-        }[kind]  # fmt: skip
+            "robot.yaml": ("robot", "check", "pipe"),
+            "twin": ("record", "--twin", "pipe", "--out", "a.parquet"),
+            "policy": ("policy", "show", "pipe"),
+            "adaptation": ("adapt", "show", "pipe"),
+            "log": ("log", "show", "pipe"),
+            "map": ("log", "import", "run.csv", "--map", "pipe", "--out", "a.parquet"),
+        }[kind]
         valid_file("run.csv", here)
         refused(*words)
 
@@ -153,7 +175,9 @@ class TestHangs:
     def test_two_hundred_thousand_nodes(self, refused, here, go2):
         write_mlp(here / "p.onnx", go2.contract, layers(go2.contract))
         model = onnx.load(here / "p.onnx")
-        model.graph.node.extend(onnx.helper.make_node("Identity", ["observation"], [f"more{i}"]) for i in range(200_000))
+        model.graph.node.extend(
+            onnx.helper.make_node("Identity", ["observation"], [f"more{i}"]) for i in range(200_000)
+        )
         (here / "p.onnx").write_bytes(model.SerializeToString())
         refused("policy", "show", "p.onnx", says=("more than 20,000 nodes",))
 
@@ -187,7 +211,9 @@ class TestHangs:
         bomb = "\n".join(["a0: &a0 [x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)])
         tiny(here)
         if key == "springs":
-            (here / "t.yaml").write_text(f"robot: robot.yaml\n{bomb}\nsprings: [{{joints: *a8, stiffness_nm_per_rad: 1, rest_rad: 0}}]\n")
+            (here / "t.yaml").write_text(
+                f"robot: robot.yaml\n{bomb}\nsprings: [{{joints: *a8, stiffness_nm_per_rad: 1, rest_rad: 0}}]\n"
+            )
             refused("record", "--twin", "t.yaml", "--out", "a.parquet", says=("expands to more than",))
         elif key == "randomization":
             (here / "r.yaml").write_text(f"{bomb}\ndelay_s: {{set: *a8}}\n")
@@ -214,7 +240,8 @@ class TestGenerated:
             .replace('"left_hip"', '"left&#10;kp_nm_per_rad: 9"')
         )
         model = model.replace(
-            "</mujoco>", '<keyframe><key name="home&#10;name: evil" qpos="0 0 0.4 1 0 0 0 0.1 0.1 0.1"/></keyframe></mujoco>'
+            "</mujoco>",
+            '<keyframe><key name="home&#10;name: evil" qpos="0 0 0.4 1 0 0 0 0.1 0.1 0.1"/></keyframe></mujoco>',
         )
         (here / "tiny.xml").write_text(model)
         code, _, error = surefoot("robot", "new", "tiny.xml", "--out", "new.yaml")
@@ -236,7 +263,9 @@ class TestTime:
         write_log(dataclasses.replace(log, time_s=log.time_s * factor), here / "log.parquet")
         code, out, _ = surefoot("doctor", "log.parquet", "--html", "d.html")
         assert code == 2
-        assert f"time is in {unit}, not in seconds: its numbers are {factor:,.0f} times too large" in " ".join(out.split())
+        assert f"time is in {unit}, not in seconds: its numbers are {factor:,.0f} times too large" in " ".join(
+            out.split()
+        )
         assert f"--time-unit {unit}" in " ".join(out.split())
         codes = [finding["code"] for finding in json.loads(surefoot("doctor", "log.parquet", "--json")[1])["findings"]]
         assert codes[:2] == ["time-unit", "too-short"]  # the rest was looked at as if it had been mended
@@ -267,17 +296,41 @@ class TestRobots:
         model = """<mujoco><worldbody><body name="base" pos="0 0 0.5"><freejoint/><geom type="box" size="0.2 0.2 0.05" mass="5"/>
           <body name="wheel"><joint name="spin" axis="0 0 1" range="-3 3"/><geom name="foot" type="sphere" size="0.1" pos="0 0 -0.3"/></body></body></worldbody></mujoco>"""
         (here / "one.xml").write_text(model)
-        content = {"name": "one", "model": "one.xml", "base": "base", "feet": ["foot"], "joints": ["spin"], "pose_rad": 0, "kp_nm_per_rad": 10, "kd_nms_per_rad": 1, "torque_limit_nm": 10, "velocity_limit_rad_s": 10, "action_scale_rad": 0.25, "observation": ["gyro"], "control_hz": 50}  # fmt: skip
+        content = {
+            "name": "one",
+            "model": "one.xml",
+            "base": "base",
+            "feet": ["foot"],
+            "joints": ["spin"],
+            "pose_rad": 0,
+            "kp_nm_per_rad": 10,
+            "kd_nms_per_rad": 1,
+            "torque_limit_nm": 10,
+            "velocity_limit_rad_s": 10,
+            "action_scale_rad": 0.25,
+            "observation": ["gyro"],
+            "control_hz": 50,
+        }
         (here / "robot.yaml").write_text(yaml.safe_dump(content))
         (here / "t.yaml").write_text("robot: robot.yaml\n")
-        refused("record", "--twin", "t.yaml", "--out", "a.parquet", says=("the built-in trot cannot walk one", "lifts the foot foot"))
+        refused(
+            "record",
+            "--twin",
+            "t.yaml",
+            "--out",
+            "a.parquet",
+            says=("the built-in trot cannot walk one", "lifts the foot foot"),
+        )
 
     @pytest.mark.parametrize(
-        ("gravity", "given"), [("0 0 nan", "nan"), ("0 0 9.81", "0 0 9.81"), ("0 0 0", "0 0 0"), ("0 0 -1e9", "0 0 -1e+09")]
+        ("gravity", "given"),
+        [("0 0 nan", "nan"), ("0 0 9.81", "0 0 9.81"), ("0 0 0", "0 0 0"), ("0 0 -1e9", "0 0 -1e+09")],
     )
     def test_gravity_that_is_none(self, refused, here, gravity, given):
         tiny(here)
-        (here / "tiny.xml").write_text((here / "tiny.xml").read_text().replace("<compiler", f'<option gravity="{gravity}"/><compiler'))
+        (here / "tiny.xml").write_text(
+            (here / "tiny.xml").read_text().replace("<compiler", f'<option gravity="{gravity}"/><compiler')
+        )
         refused("robot", "check", "robot.yaml", says=("gravity", given) if gravity != "0 0 nan" else ("tiny.xml",))
 
     def test_physics_that_is_too_slow(self, tmp_path, refused, here):
@@ -292,7 +345,14 @@ class TestRobots:
             "groups": [{"joints": ["FL_hip_joint"], "limit": 1e300, "layers": [{"weight": [[1, 1, 1]], "bias": [0]}]}],
         }
         (here / "t.yaml").write_text(yaml.safe_dump({"robot": "go2", "network": network}))
-        refused("record", "--twin", "t.yaml", "--out", "a.parquet", says=("the network's limit is 1e+300", "from 0 to 10000"))
+        refused(
+            "record",
+            "--twin",
+            "t.yaml",
+            "--out",
+            "a.parquet",
+            says=("the network's limit is 1e+300", "from 0 to 10000"),
+        )
 
 
 class TestBrokenPolicies:
@@ -305,7 +365,12 @@ class TestBrokenPolicies:
         for node in graph.node:
             node.output[:] = ["inner" if name == "action" else name for name in node.output]
         start = sum(term.size(12) for term in go2.contract.observation[:2])
-        for name, value in (("at", np.array([start], dtype=np.int64)), ("axis", np.array([1], dtype=np.int64)), ("end", np.array([start + 1], dtype=np.int64)), ("fast", np.array([1.0], dtype=np.float32))):  # fmt: skip
+        for name, value in (
+            ("at", np.array([start], dtype=np.int64)),
+            ("axis", np.array([1], dtype=np.int64)),
+            ("end", np.array([start + 1], dtype=np.int64)),
+            ("fast", np.array([1.0], dtype=np.float32)),
+        ):
             graph.initializer.append(onnx.numpy_helper.from_array(value, name))
         graph.node.append(onnx.helper.make_node("Slice", ["observation", "at", "end", "axis"], ["vx"]))
         graph.node.append(onnx.helper.make_node("Sub", ["fast", "vx"], ["room"]))
@@ -348,8 +413,21 @@ class TestBrokenPolicies:
             "provenance": {},
         }
         (here / "adaptation.json").write_text(json.dumps(content))
-        small = ("--candidates", 0, "--episodes", 2, "--straight-episodes", 1, "--candidate-episodes", 1, "--seconds", 1)
-        code, out, _ = surefoot("verdict", "--before", "walk", "--after", nan, "--adaptation", "adaptation.json", *small)
+        small = (
+            "--candidates",
+            0,
+            "--episodes",
+            2,
+            "--straight-episodes",
+            1,
+            "--candidate-episodes",
+            1,
+            "--seconds",
+            1,
+        )
+        code, out, _ = surefoot(
+            "verdict", "--before", "walk", "--after", nan, "--adaptation", "adaptation.json", *small
+        )
         assert code == 3
         assert "the policy gave actions that are not finite numbers" in " ".join(out.split())
         assert json.loads((here / "verdict" / "verdict.json").read_text())["reasons"][0]["rule"] == "not finite"
@@ -376,10 +454,13 @@ class TestTasks:
     @pytest.mark.parametrize(
         ("body", "says"),
         [
-            ("None", "returned None"), ("motion.command", "must return one number for each of"), ("1 / 0", "raised ZeroDivisionError"),
-            ("__import__('sys').exit(0)", "raised SystemExit(0)"), ("motion.tilt * float('nan')", "raised AttributeError|is not a finite number"),
+            ("None", "returned None"),
+            ("motion.command", "must return one number for each of"),
+            ("1 / 0", "raised ZeroDivisionError"),
+            ("__import__('sys').exit(0)", "raised SystemExit(0)"),
+            ("motion.tilt * float('nan')", "raised AttributeError|is not a finite number"),
         ],
-    )  # fmt: skip
+    )
     def test_a_reward_that_is_none(self, surefoot, here, body, says):
         pytest.importorskip("torch")
         (here / "t.py").write_text(
@@ -392,7 +473,8 @@ class TestTasks:
         assert any(part in error for part in says.split("|"))
 
     @pytest.mark.parametrize(
-        "change", [{"iteration": -5}, {"iteration": "x"}, {"elapsed_s": float("nan")}, {"runs": None}, {"weights": True}]
+        "change",
+        [{"iteration": -5}, {"iteration": "x"}, {"elapsed_s": float("nan")}, {"runs": None}, {"weights": True}],
     )
     def test_a_checkpoint_that_was_tampered_with(self, surefoot, here, change):
         torch = pytest.importorskip("torch")
@@ -439,13 +521,19 @@ class TestMoreMemory:
 
     def test_an_entity_that_is_many(self, refused, here):
         tiny(here)
-        (here / "tiny.xml").write_text('<!DOCTYPE m [<!ENTITY a "' + "x" * 10_000 + '">]><mujoco>' + "&a;" * 1000 + "</mujoco>")
+        (here / "tiny.xml").write_text(
+            '<!DOCTYPE m [<!ENTITY a "' + "x" * 10_000 + '">]><mujoco>' + "&a;" * 1000 + "</mujoco>"
+        )
         refused("robot", "check", "robot.yaml", says=("DOCTYPE",))
 
     def test_copies_in_an_included_file_of_any_ending(self, refused, here):
         tiny(here)
-        (here / "more.inc").write_text('<mujocoinclude><replicate count="2000000000"><body/></replicate></mujocoinclude>')
-        (here / "tiny.xml").write_text((here / "tiny.xml").read_text().replace("</worldbody>", '<include file="more.inc"/></worldbody>'))
+        (here / "more.inc").write_text(
+            '<mujocoinclude><replicate count="2000000000"><body/></replicate></mujocoinclude>'
+        )
+        (here / "tiny.xml").write_text(
+            (here / "tiny.xml").read_text().replace("</worldbody>", '<include file="more.inc"/></worldbody>')
+        )
         refused("robot", "check", "robot.yaml", says=("more.inc has more than 50,000 elements",))
 
     def test_json_of_millions_of_values(self, refused, here):
@@ -461,16 +549,22 @@ class TestFoldersFromElsewhere:
         write_log(log, here / "log.parquet")
         (here / "gap" / "gap-journal").mkdir(parents=True)
         os.mkfifo(here / "gap" / name)
-        code, _, error = surefoot("gap", "log.parquet", "--policy", "walk", "--out", "gap", "--no-diagnose", "--overwrite")
+        code, _, error = surefoot(
+            "gap", "log.parquet", "--policy", "walk", "--out", "gap", "--no-diagnose", "--overwrite"
+        )
         assert code == 0 or "is not an ordinary file" in error
 
     def test_an_input_in_the_place_of_the_journal(self, surefoot, here, log):
         (here / "gap" / "gap-journal").mkdir(parents=True)
         write_log(log, here / "gap" / "gap-journal" / "day1.parquet")
-        code, _, error = surefoot("gap", "gap/gap-journal/day1.parquet", "--policy", "walk", "--out", "gap", "--no-diagnose")
+        code, _, error = surefoot(
+            "gap", "gap/gap-journal/day1.parquet", "--policy", "walk", "--out", "gap", "--no-diagnose"
+        )
         assert code == 2
         assert "gap-journal already exists" in error
-        surefoot("gap", "gap/gap-journal/day1.parquet", "--policy", "walk", "--out", "gap", "--no-diagnose", "--overwrite")
+        surefoot(
+            "gap", "gap/gap-journal/day1.parquet", "--policy", "walk", "--out", "gap", "--no-diagnose", "--overwrite"
+        )
         assert (here / "gap" / "gap-journal" / "day1.parquet").exists()
 
     def test_a_full_disk_keeps_what_is_known(self, surefoot, here, log, monkeypatch):
@@ -498,7 +592,8 @@ class TestTerminal:
 
     def test_a_note_cannot_forge_a_line(self, surefoot, here, log):
         write_log(
-            dataclasses.replace(log, metadata=log.metadata | {"notes": ["ok\nsurefoot: GO: this log was checked"]}), here / "log.parquet"
+            dataclasses.replace(log, metadata=log.metadata | {"notes": ["ok\nsurefoot: GO: this log was checked"]}),
+            here / "log.parquet",
         )
         _, out, _ = surefoot("log", "show", "log.parquet")
         assert "note: ok surefoot: GO" in out
@@ -506,7 +601,9 @@ class TestTerminal:
 
     @pytest.mark.parametrize("name", ["$(touch owned).pkl", "a; touch owned.bag", "`id`.npy"])
     def test_suggested_commands_can_be_pasted(self, refused, here, name):
-        (here / name).write_bytes({".pkl": b"\x80\x04", ".bag": b"#ROSBAG V2.0\n", ".npy": b"\x93NUMPY"}[Path(name).suffix])
+        (here / name).write_bytes(
+            {".pkl": b"\x80\x04", ".bag": b"#ROSBAG V2.0\n", ".npy": b"\x93NUMPY"}[Path(name).suffix]
+        )
         error = refused("log", "import", name, "--out", "log.parquet")
         if "python -c" in error or "rosbags-convert" in error:
             assert f"'{name}'" in error

@@ -42,7 +42,12 @@ def motion(robot: Robot, rows: int = 100, hz: float = 50.0, seed: int = 0):
     time = np.arange(rows) / hz
     phase, rate = rng.uniform(0, 6, contract.n_joints), rng.uniform(2, 6, contract.n_joints)
     angle = time[:, None] * rate + phase
-    return time, contract.pose_rad + 0.2 * np.sin(angle), 0.2 * rate * np.cos(angle), contract.pose_rad + 0.2 * np.sin(angle + 0.3)
+    return (
+        time,
+        contract.pose_rad + 0.2 * np.sin(angle),
+        0.2 * rate * np.cos(angle),
+        contract.pose_rad + 0.2 * np.sin(angle + 0.3),
+    )
 
 
 def columns(robot: Robot, rows: int = 100, hz: float = 50.0, seed: int = 0) -> dict[str, np.ndarray]:
@@ -80,7 +85,11 @@ class TestCsv:
     def test_the_log_says_where_it_comes_from(self, robot, tmp_path) -> None:
         path = write_csv(tmp_path / "run.csv", columns(robot))
         about = brought_in(robot, path).metadata
-        assert (about["robot"], about["robot_hash"], about["contract_hash"]) == (robot.name, robot.hash, robot.contract.hash)
+        assert (about["robot"], about["robot_hash"], about["contract_hash"]) == (
+            robot.name,
+            robot.hash,
+            robot.contract.hash,
+        )
         (file,) = about["source"]["files"]
         assert (file["file"], file["kind"], file["rate_hz"]) == ("run.csv", "CSV", 50.0)
         assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -98,7 +107,9 @@ class TestCsv:
         }
         names = list(mixed)
         np.random.default_rng(1).shuffle(names)
-        path = write_csv(tmp_path / "run.csv", {name: mixed[name] for name in names} | {"timestamp": time * 1e6}, separator=";")
+        path = write_csv(
+            tmp_path / "run.csv", {name: mixed[name] for name in names} | {"timestamp": time * 1e6}, separator=";"
+        )
         log = brought_in(go2, path)
         np.testing.assert_array_equal(log.joint_position_rad, position)
         np.testing.assert_array_equal(log.joint_velocity_rad_s, velocity)
@@ -109,7 +120,9 @@ class TestCsv:
         n = robot.contract.n_joints
         path = write_csv(
             tmp_path / "run.csv",
-            {"time": time} | {f"dof_pos_{i}": position[:, i] for i in range(n)} | {f"action[{i}]": target[:, i] for i in range(n)},
+            {"time": time}
+            | {f"dof_pos_{i}": position[:, i] for i in range(n)}
+            | {f"action[{i}]": target[:, i] for i in range(n)},
         )
         log = brought_in(robot, path)
         np.testing.assert_array_equal(log.joint_position_rad, position)
@@ -154,7 +167,8 @@ class TestCsv:
         time, position, _, target = motion(go2)
         lines = ["stamp,q,q_target"]
         lines += [
-            f'{t!r},"{list(map(float, p))}","{list(map(float, d))}"' for t, p, d in zip(map(float, time), position, target, strict=True)
+            f'{t!r},"{list(map(float, p))}","{list(map(float, d))}"'
+            for t, p, d in zip(map(float, time), position, target, strict=True)
         ]
         (tmp_path / "run.csv").write_text("\n".join(lines))
         np.testing.assert_array_equal(brought_in(go2, tmp_path / "run.csv").joint_position_rad, position)
@@ -180,7 +194,9 @@ class TestCsv:
     )
     def test_what_is_missing_is_said(self, go2, tmp_path, drop, parts) -> None:
         data = {
-            name: values for name, values in columns(go2).items() if not (name.startswith(drop) and (drop != "q_" or "des" not in name))
+            name: values
+            for name, values in columns(go2).items()
+            if not (name.startswith(drop) and (drop != "q_" or "des" not in name))
         }
         refused(go2, write_csv(tmp_path / "run.csv", data), *parts)
 
@@ -196,7 +212,9 @@ class TestCsv:
         log = brought_in(go2, path, map_file=mapped(tmp_path, joint_position="q_*"))
         np.testing.assert_array_equal(log.joint_position_rad, motion(go2)[1])
 
-    @pytest.mark.parametrize("content", ["", "\n", "1,2,3\n4,5,6\n", "a\n", "time,q\n", "\x00\x01\x02", "time;q\n1;2\n"])
+    @pytest.mark.parametrize(
+        "content", ["", "\n", "1,2,3\n4,5,6\n", "a\n", "time,q\n", "\x00\x01\x02", "time;q\n1;2\n"]
+    )
     def test_text_that_is_no_log(self, go2, tmp_path, content) -> None:
         (tmp_path / "run.csv").write_text(content)
         refused(go2, tmp_path / "run.csv", "run.csv")
@@ -204,7 +222,9 @@ class TestCsv:
 
 class TestMapFile:
     def test_names_units_signs_and_order(self, go2, tmp_path) -> None:
-        """A log in degrees and rpm, with its own joint names, mirrored hips, and targets that are offsets from another pose."""
+        """A log in degrees and rpm, with its own joint names, mirrored hips, and targets that are offsets
+        from another pose.
+        """
         time, position, velocity, target = motion(go2)
         joints = go2.contract.joints
         theirs = [f"m{i + 10}" for i in range(12)]
@@ -219,16 +239,19 @@ class TestMapFile:
         )
         map_file = mapped(
             tmp_path,
-            time={"from": "clock", "unit": "ms"}, joints=dict(zip(theirs, joints, strict=True)),
+            time={"from": "clock", "unit": "ms"},
+            joints=dict(zip(theirs, joints, strict=True)),
             joint_position={"from": "m*", "unit": "deg", "sign": {"*_hip_joint": -1}},
             joint_velocity={"from": "vm*", "unit": "rpm", "sign": {"*_hip_joint": -1}},
             target={"from": [f"u{name}" for name in theirs], "scale": 0.5, "offset": [float(v) for v in stance]},
             command=[0.5, 0.0, -0.25],
-        )  # fmt: skip
+        )
         log = brought_in(go2, write_csv(tmp_path / "run.csv", data), map_file=map_file)
         np.testing.assert_allclose(log.joint_position_rad, position, atol=1e-12)
         np.testing.assert_allclose(log.joint_velocity_rad_s, velocity, atol=1e-12)
-        np.testing.assert_allclose(go2.contract.pose_rad + log.action * go2.contract.action_scale_rad, target, atol=1e-12)
+        np.testing.assert_allclose(
+            go2.contract.pose_rad + log.action * go2.contract.action_scale_rad, target, atol=1e-12
+        )
         np.testing.assert_array_equal(log.command, np.tile([0.5, 0.0, -0.25], (100, 1)))
         assert "command" not in log.metadata["assumed"]
 
@@ -237,7 +260,9 @@ class TestMapFile:
         joints = go2.contract.joints
         path = write_csv(
             tmp_path / "run.csv",
-            {"t": time} | joint_columns("pos_deg_", joints, np.degrees(position)) | joint_columns("target_", joints, target),
+            {"t": time}
+            | joint_columns("pos_deg_", joints, np.degrees(position))
+            | joint_columns("target_", joints, target),
         )
         recording = read_recording(path, go2.contract)
         assert "joint_position <- pos_deg_* (in deg)" in recording.guesses
@@ -257,7 +282,10 @@ class TestMapFile:
         time, position, _, target = motion(go2)
         joints = go2.contract.joints
         late = np.concatenate([target[:1], target[:-1]])
-        path = write_csv(tmp_path / "run.csv", {"t": time} | joint_columns("q_", joints, position) | joint_columns("q_des_", joints, late))
+        path = write_csv(
+            tmp_path / "run.csv",
+            {"t": time} | joint_columns("q_", joints, position) | joint_columns("q_des_", joints, late),
+        )
         log = brought_in(go2, path, map_file=mapped(tmp_path, target={"shift_s": -0.02}))
         found = go2.contract.pose_rad + log.action * go2.contract.action_scale_rad
         np.testing.assert_allclose(found[1:99], target[1:99], atol=1e-12)
@@ -266,7 +294,9 @@ class TestMapFile:
         time, position, velocity, target = motion(go2)
         quat = np.tile([0.1, 0.2, 0.3, np.sqrt(1 - 0.14)], (100, 1))
         np.savez(tmp_path / "run.npz", q=position, dq=velocity, q_des=target, imu_quat=quat, clock=time)
-        map_file = mapped(tmp_path, time={"rate_hz": 50}, quaternion={"from": "imu_quat", "order": "xyzw"}, joint_velocity=None)
+        map_file = mapped(
+            tmp_path, time={"rate_hz": 50}, quaternion={"from": "imu_quat", "order": "xyzw"}, joint_velocity=None
+        )
         log = brought_in(go2, tmp_path / "run.npz", map_file=map_file)
         np.testing.assert_allclose(log.quaternion[5], [np.sqrt(1 - 0.14), 0.1, 0.2, 0.3])
         np.testing.assert_allclose(log.time_s, time)
@@ -328,7 +358,9 @@ class TestNpz:
         assert any("recorded at 300 Hz" in note for note in log.metadata["notes"])
 
     def test_ticks_follow_the_changes_of_the_action(self, go2, tmp_path) -> None:
-        """500 Hz rows, a policy that acts every 20.2 ms from 7 ms on: each action appears once, with the state of that moment."""
+        """500 Hz rows, a policy that acts every 20.2 ms from 7 ms on: each action appears once, with the
+        state of that moment.
+        """
         time, position, _, _ = motion(go2, rows=2000, hz=500.0)
         acted_s = 0.007 + 0.0202 * np.arange(200)
         number = np.searchsorted(acted_s, time, side="right")
@@ -350,7 +382,9 @@ class TestNpz:
         np.testing.assert_array_equal(log.action, target[before])
 
     def test_arrays_of_another_robot(self, go2, tmp_path) -> None:
-        np.savez(tmp_path / "run.npz", time=np.arange(50) / 50, dof_pos=np.zeros((50, 14)), des_dof_pos=np.zeros((50, 14)))
+        np.savez(
+            tmp_path / "run.npz", time=np.arange(50) / 50, dof_pos=np.zeros((50, 14)), des_dof_pos=np.zeros((50, 14))
+        )
         refused(go2, tmp_path / "run.npz", "dof_pos (14 columns)", "for 12 joints")
         refused(
             go2,
@@ -359,7 +393,9 @@ class TestNpz:
             map_file=mapped(tmp_path, joint_position="dof_pos", target="des_dof_pos"),
         )
         with_others = ["neck", *go2.contract.joints, "tail"]
-        assert brought_in(go2, tmp_path / "run.npz", map_file=mapped(tmp_path, joints=with_others)).joint_position_rad.shape == (50, 12)
+        assert brought_in(
+            go2, tmp_path / "run.npz", map_file=mapped(tmp_path, joints=with_others)
+        ).joint_position_rad.shape == (50, 12)
 
     def test_pickled_objects_are_refused_with_the_way_out(self, go2, tmp_path) -> None:
         np.savez(tmp_path / "run.npz", time=np.arange(5.0), q=np.array([{"a": 1}] * 5, dtype=object))
@@ -421,7 +457,9 @@ class TestTime:
     def test_a_clock_that_restarts_begins_an_episode(self, go2, tmp_path) -> None:
         data = columns(go2)
         data["t_s"] = np.concatenate([data["t_s"][:60], data["t_s"][:40]])
-        assert [rows.stop - rows.start for rows in brought_in(go2, write_csv(tmp_path / "run.csv", data)).episodes()] == [60, 40]
+        assert [
+            rows.stop - rows.start for rows in brought_in(go2, write_csv(tmp_path / "run.csv", data)).episodes()
+        ] == [60, 40]
 
     def test_modes_and_episodes_split(self, go2, tmp_path) -> None:
         data = columns(go2) | {"episode_index": np.repeat([0, 1], 50), "mode": np.r_[np.zeros(30), np.ones(70)]}
@@ -446,7 +484,9 @@ class TestTime:
         time = data.pop("t_s")
         path = write_csv(tmp_path / "run.csv", data)
         stamps = [1_700_000_000_000_000_000 + round(t * 1e9) + 1234 for t in time]
-        path.write_text("\n".join(f"{a},{b}" for a, b in zip(["timestamp", *stamps], path.read_text().splitlines(), strict=True)))
+        path.write_text(
+            "\n".join(f"{a},{b}" for a, b in zip(["timestamp", *stamps], path.read_text().splitlines(), strict=True))
+        )
         np.testing.assert_allclose(brought_in(go2, path).time_s, time, atol=1e-9)
 
     def test_a_channel_with_fewer_samples_is_interpolated_and_a_held_one_held(self, go2, tmp_path) -> None:
@@ -456,7 +496,9 @@ class TestTime:
         data |= {f"gyro_{a}": sparse for a in "xyz"} | {f"cmd_{a}": sparse for a in ("vx", "vy", "wz")}
         log = brought_in(go2, write_csv(tmp_path / "run.csv", data))
         assert len(log.time_s) == 100
-        np.testing.assert_allclose(log.gyro_rad_s[:, 0], np.minimum(np.arange(100.0), 95))  # one period past its last sample, not more
+        np.testing.assert_allclose(
+            log.gyro_rad_s[:, 0], np.minimum(np.arange(100.0), 95)
+        )  # one period past its last sample, not more
         np.testing.assert_array_equal(log.command[:, 0], np.arange(100) // 5 * 5)
 
     def test_time_in_a_wrong_unit(self, go2, tmp_path) -> None:
@@ -475,9 +517,11 @@ class TestLeRobot:
         state = np.concatenate([position, velocity], axis=1)
         names = [f"{j}.pos" for j in joints] + [f"{j}.vel" for j in joints]
         folder = write_lerobot(
-            tmp_path / "set", {"observation.state": (state, names), "action": (target, {"motors": [f"{j}.pos" for j in joints]})},
-            np.repeat([0, 1], [60, 40]), 50.0,
-        )  # fmt: skip
+            tmp_path / "set",
+            {"observation.state": (state, names), "action": (target, {"motors": [f"{j}.pos" for j in joints]})},
+            np.repeat([0, 1], [60, 40]),
+            50.0,
+        )
         log = brought_in(robot, folder)
         assert [rows.stop - rows.start for rows in log.episodes()] == [60, 40]
         np.testing.assert_array_equal(log.joint_position_rad, position.astype(np.float32))
@@ -490,7 +534,10 @@ class TestLeRobot:
         _, position, _, target = motion(go2)
         joints = list(go2.contract.joints)
         folder = write_lerobot(
-            tmp_path / "set", {"observation.state": (position, joints), "action": (target, joints)}, np.zeros(100, int), 50.0
+            tmp_path / "set",
+            {"observation.state": (position, joints), "action": (target, joints)},
+            np.zeros(100, int),
+            50.0,
         )
         refused(go2, folder, "may hold joint targets or a policy's output", "'target: action/*'")
         log = brought_in(go2, folder, map_file=mapped(tmp_path, action="action/*"))
@@ -499,7 +546,10 @@ class TestLeRobot:
     def test_damaged_folders(self, go2, tmp_path) -> None:
         _, position, _, target = motion(go2)
         folder = write_lerobot(
-            tmp_path / "set", {"observation.state": (position, None), "action": (target, None)}, np.zeros(100, int), 50.0
+            tmp_path / "set",
+            {"observation.state": (position, None), "action": (target, None)},
+            np.zeros(100, int),
+            50.0,
         )
         (folder / "data" / "chunk-000" / "file-000.parquet").write_bytes(b"PAR1")
         refused(go2, folder, "not a readable Parquet file")
@@ -515,7 +565,11 @@ class TestParquetTable:
     def test_a_table_of_columns_and_lists(self, go2, tmp_path) -> None:
         time, position, _, target = motion(go2)
         table = pa.table(
-            {"time": time, "qpos": pa.array(list(position)), "qdes": pa.FixedSizeListArray.from_arrays(pa.array(target.ravel()), 12)}
+            {
+                "time": time,
+                "qpos": pa.array(list(position)),
+                "qdes": pa.FixedSizeListArray.from_arrays(pa.array(target.ravel()), 12),
+            }
         )
         pq.write_table(table, tmp_path / "run.parquet")
         np.testing.assert_array_equal(brought_in(go2, tmp_path / "run.parquet").joint_position_rad, position)
@@ -526,7 +580,9 @@ class TestResampling:
         rng = np.random.default_rng(0)
         time = np.cumsum(rng.uniform(0.5, 1.5, 50)) * 0.003
         values = np.stack([3 + 2 * time - 5 * time**2, time**2], axis=1)
-        np.testing.assert_allclose(differentiate(time, values), np.stack([2 - 10 * time, 2 * time], axis=1), rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(
+            differentiate(time, values), np.stack([2 - 10 * time, 2 * time], axis=1), rtol=1e-8, atol=1e-9
+        )
 
     @pytest.mark.parametrize("n", [1, 2, 3, 4])
     def test_slope_of_very_few_samples(self, n) -> None:
@@ -579,7 +635,9 @@ class TestCommandLine:
             "1 episode, 2.0 s, 100 rows",
         ):
             assert line in shown
-        np.testing.assert_array_equal(read_log(tmp_path / "log.parquet").joint_position_rad, motion(go2)[1].astype(np.float32))
+        np.testing.assert_array_equal(
+            read_log(tmp_path / "log.parquet").joint_position_rad, motion(go2)[1].astype(np.float32)
+        )
         assert run(["log", "show", str(tmp_path / "log.parquet")]) == 0
         shown = capsys.readouterr().out
         for part in (

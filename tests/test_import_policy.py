@@ -85,10 +85,18 @@ class TestPlainGraphs:
     @pytest.mark.parametrize(
         ("op", "attributes"),
         [
-            ("Elu", {"alpha": 0.7}), ("LeakyRelu", {"alpha": 0.2}), ("LeakyRelu", {}), ("Selu", {}), ("Celu", {"alpha": 1.5}),
-            ("Sigmoid", {}), ("Softplus", {}), ("Softsign", {}), ("HardSwish", {}), ("Mish", {}),
+            ("Elu", {"alpha": 0.7}),
+            ("LeakyRelu", {"alpha": 0.2}),
+            ("LeakyRelu", {}),
+            ("Selu", {}),
+            ("Celu", {"alpha": 1.5}),
+            ("Sigmoid", {}),
+            ("Softplus", {}),
+            ("Softsign", {}),
+            ("HardSwish", {}),
+            ("Mish", {}),
         ],
-    )  # fmt: skip
+    )
     def test_other_activations_and_a_normalizer(self, go2, tmp_path, op, attributes):
         graph = Graph(go2.contract)
         size = go2.contract.observation_size
@@ -133,7 +141,9 @@ class TestPlainGraphs:
         graph.add("Gemm", name, graph.constant(graph.random.standard_normal(10)), transB=1, alpha=0.5, beta=2.0)
         graph.add("Mul", graph.constant(graph.random.uniform(0.5, 2, 10)))
         graph.add("Tanh")
-        graph.nodes.append(helper.make_node("Constant", [], ["two"], value=numpy_helper.from_array(np.float32(2.0), "v")))
+        graph.nodes.append(
+            helper.make_node("Constant", [], ["two"], value=numpy_helper.from_array(np.float32(2.0), "v"))
+        )
         graph.add("Mul", "two")
         graph.add("Add", graph.constant(np.full(10, 0.3)))
         graph.add("Identity")
@@ -240,4 +250,6 @@ class TestCopy:
         assert float(normal[:, 0].abs().max()) < 1e-6
         write_chain(tmp_path / "p.onnx", go2.contract, chain.trained(module), {})
         with torch.no_grad():
-            np.testing.assert_allclose(OnnxPolicy.load(tmp_path / "p.onnx").run(seen.numpy()), module(seen).numpy(), atol=1e-5)
+            np.testing.assert_allclose(
+                OnnxPolicy.load(tmp_path / "p.onnx").run(seen.numpy()), module(seen).numpy(), atol=1e-5
+            )

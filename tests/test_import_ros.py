@@ -1,4 +1,6 @@
-"""MCAP files and ROS 2 bags, written by the real library: exact numbers, chosen topics, clocks, and files that break off."""
+"""MCAP files and ROS 2 bags, written by the real library: exact numbers, chosen topics, clocks, and files
+that break off.
+"""
 
 import dataclasses
 
@@ -45,7 +47,9 @@ def joint_messages(robot, rows=ROWS):
     names = [robot.contract.joints[i] for i in order]
     found = []
     for i, t in enumerate(time):
-        found.append(("/joint_states", t, joint_state(names, position[i, order], velocity[i, order], torque[i, order], time_s=t)))
+        found.append(
+            ("/joint_states", t, joint_state(names, position[i, order], velocity[i, order], torque[i, order], time_s=t))
+        )
         found.append(("/joint_targets/command", t, joint_state(names, target[i, order], time_s=t)))
         if i % 10 == 0:
             found.append(("/cmd_vel", t, twist(0.01 * i, -0.01 * i, 0.02 * i)))
@@ -56,13 +60,25 @@ def joint_messages(robot, rows=ROWS):
 
 def low_state(q, dq, tau, time_s):
     motors = [
-        message("unitree_go/msg/MotorState", mode=1, q=float(q[i]), dq=float(dq[i]), tau_est=float(tau[i]), temperature=30 + i, lost=i)
-        if i < 12
-        else message("unitree_go/msg/MotorState")
+        (
+            message(
+                "unitree_go/msg/MotorState",
+                mode=1,
+                q=float(q[i]),
+                dq=float(dq[i]),
+                tau_est=float(tau[i]),
+                temperature=30 + i,
+                lost=i,
+            )
+            if i < 12
+            else message("unitree_go/msg/MotorState")
+        )
         for i in range(20)
     ]
     about = message(
-        "unitree_go/msg/IMUState", quaternion=np.array([1, 0, 0, 0], np.float32), gyroscope=np.array([time_s, 0.5, 0.25], np.float32)
+        "unitree_go/msg/IMUState",
+        quaternion=np.array([1, 0, 0, 0], np.float32),
+        gyroscope=np.array([time_s, 0.5, 0.25], np.float32),
     )
     return message(
         "unitree_go/msg/LowState",
@@ -76,7 +92,11 @@ def low_state(q, dq, tau, time_s):
 
 def low_cmd(q, kp=25.0, kd=0.5):
     motors = [
-        message("unitree_go/msg/MotorCmd", mode=1, q=float(q[i]), kp=kp, kd=kd) if i < 12 else message("unitree_go/msg/MotorCmd", q=2.146e9)
+        (
+            message("unitree_go/msg/MotorCmd", mode=1, q=float(q[i]), kp=kp, kd=kd)
+            if i < 12
+            else message("unitree_go/msg/MotorCmd", q=2.146e9)
+        )
         for i in range(20)
     ]
     return message("unitree_go/msg/LowCmd", motor_cmd=motors)
@@ -84,13 +104,24 @@ def low_cmd(q, kp=25.0, kd=0.5):
 
 def unitree_order(robot):
     """Place of each Unitree motor in the policy's order."""
-    return [robot.contract.joints.index(f"{leg}_{part}_joint") for leg in ("FR", "FL", "RR", "RL") for part in ("hip", "thigh", "calf")]
+    return [
+        robot.contract.joints.index(f"{leg}_{part}_joint")
+        for leg in ("FR", "FL", "RR", "RL")
+        for part in ("hip", "thigh", "calf")
+    ]
 
 
 class TestJointStates:
     @pytest.mark.parametrize(
         ("storage", "compression"),
-        [("mcap", None), ("mcap", "storage"), ("sqlite3", None), ("sqlite3", "message"), ("sqlite3", "file"), ("mcap", "file")],
+        [
+            ("mcap", None),
+            ("mcap", "storage"),
+            ("sqlite3", None),
+            ("sqlite3", "message"),
+            ("sqlite3", "file"),
+            ("mcap", "file"),
+        ],
     )
     def test_a_bag_becomes_a_log(self, robot, tmp_path, storage, compression) -> None:
         time, position, velocity, torque, target = walk(robot)
@@ -99,7 +130,9 @@ class TestJointStates:
         np.testing.assert_array_equal(log.joint_position_rad, position)
         np.testing.assert_array_equal(log.joint_velocity_rad_s, velocity)
         np.testing.assert_array_equal(log.torque_nm, torque)
-        np.testing.assert_allclose(robot.contract.pose_rad + log.action * robot.contract.action_scale_rad, target, atol=1e-12)
+        np.testing.assert_allclose(
+            robot.contract.pose_rad + log.action * robot.contract.action_scale_rad, target, atol=1e-12
+        )
         held = np.arange(ROWS) // 10 * 10
         np.testing.assert_allclose(log.command, np.stack([0.01 * held, -0.01 * held, 0.02 * held], axis=1), atol=1e-15)
         np.testing.assert_allclose(log.gyro_rad_s, np.outer(time, [1, 2, 3]))
@@ -125,29 +158,52 @@ class TestJointStates:
     def test_targets_as_arrays_and_trajectories(self, go2, tmp_path) -> None:
         time, position, velocity, _, target = walk(go2)
         joints = list(go2.contract.joints)
-        states = [("/joint_states", t, joint_state(joints, position[i], velocity[i], time_s=t)) for i, t in enumerate(time)]
-        arrays = [("/leg_controller/commands", t, message("std_msgs/msg/Float64MultiArray", data=target[i])) for i, t in enumerate(time)]
+        states = [
+            ("/joint_states", t, joint_state(joints, position[i], velocity[i], time_s=t)) for i, t in enumerate(time)
+        ]
+        arrays = [
+            ("/leg_controller/commands", t, message("std_msgs/msg/Float64MultiArray", data=target[i]))
+            for i, t in enumerate(time)
+        ]
         log = brought_in(go2, write_bag(tmp_path / "arrays", states + arrays))
-        np.testing.assert_allclose(go2.contract.pose_rad + log.action * go2.contract.action_scale_rad, target, atol=1e-12)
+        np.testing.assert_allclose(
+            go2.contract.pose_rad + log.action * go2.contract.action_scale_rad, target, atol=1e-12
+        )
         actions = [
-            ("/policy/action", t, message("std_msgs/msg/Float32MultiArray", data=target[i].astype(np.float32))) for i, t in enumerate(time)
+            ("/policy/action", t, message("std_msgs/msg/Float32MultiArray", data=target[i].astype(np.float32)))
+            for i, t in enumerate(time)
         ]
         log = brought_in(go2, write_bag(tmp_path / "actions", states + actions))
         np.testing.assert_array_equal(log.action, target.astype(np.float32))
         points = [
-            message("trajectory_msgs/msg/JointTrajectory", header=header(t), joint_names=joints[::-1], points=[message("trajectory_msgs/msg/JointTrajectoryPoint", positions=target[i][::-1].copy())])
+            message(
+                "trajectory_msgs/msg/JointTrajectory",
+                header=header(t),
+                joint_names=joints[::-1],
+                points=[message("trajectory_msgs/msg/JointTrajectoryPoint", positions=target[i][::-1].copy())],
+            )
             for i, t in enumerate(time)
-        ]  # fmt: skip
+        ]
         log = brought_in(
-            go2, write_bag(tmp_path / "trajectory", states + [("/trajectory", t, m) for t, m in zip(time, points, strict=True)])
+            go2,
+            write_bag(
+                tmp_path / "trajectory", states + [("/trajectory", t, m) for t, m in zip(time, points, strict=True)]
+            ),
         )
-        np.testing.assert_allclose(go2.contract.pose_rad + log.action * go2.contract.action_scale_rad, target, atol=1e-12)
+        np.testing.assert_allclose(
+            go2.contract.pose_rad + log.action * go2.contract.action_scale_rad, target, atol=1e-12
+        )
 
     def test_faster_states_are_taken_at_the_actions_stamps(self, go2, tmp_path) -> None:
         time, position, velocity, _, _ = walk(go2, rows=1000, hz=500.0)
         joints = list(go2.contract.joints)
-        found = [("/joint_states", t, joint_state(joints, position[i], velocity[i], time_s=t)) for i, t in enumerate(time)]
-        found += [("/action", 0.0061 + 0.02 * k, message("std_msgs/msg/Float64MultiArray", data=np.full(12, float(k)))) for k in range(95)]
+        found = [
+            ("/joint_states", t, joint_state(joints, position[i], velocity[i], time_s=t)) for i, t in enumerate(time)
+        ]
+        found += [
+            ("/action", 0.0061 + 0.02 * k, message("std_msgs/msg/Float64MultiArray", data=np.full(12, float(k))))
+            for k in range(95)
+        ]
         log = brought_in(go2, write_bag(tmp_path / "bag", found))
         np.testing.assert_array_equal(log.action[:, 0], np.arange(95))
         np.testing.assert_array_equal(log.joint_position_rad, position[3 + 10 * np.arange(95)])  # 6 ms, 26 ms, ...
@@ -158,8 +214,13 @@ class TestJointStates:
         time, position, velocity, _, target = walk(go2)
         joints = list(go2.contract.joints)
         stamps = time + np.random.default_rng(1).uniform(-0.001, 0.001, ROWS)
-        found = [("/joint_states", t, joint_state(joints, position[i], velocity[i], time_s=t)) for i, t in enumerate(stamps)]
-        found += [("/action", t + late_s, message("std_msgs/msg/Float64MultiArray", data=target[i])) for i, t in enumerate(stamps)]
+        found = [
+            ("/joint_states", t, joint_state(joints, position[i], velocity[i], time_s=t)) for i, t in enumerate(stamps)
+        ]
+        found += [
+            ("/action", t + late_s, message("std_msgs/msg/Float64MultiArray", data=target[i]))
+            for i, t in enumerate(stamps)
+        ]
         log = brought_in(go2, write_bag(tmp_path / "bag", found))
         np.testing.assert_array_equal(log.action, target)
         np.testing.assert_allclose(log.time_s, stamps - stamps[0], atol=1e-9)  # jitter is for the doctor to see
@@ -182,7 +243,9 @@ class TestJointStates:
 
     def test_imu_without_orientation_gives_the_gyro_only(self, go2, tmp_path) -> None:
         found = [item for item in joint_messages(go2) if item[0] != "/imu/data"]
-        found += [("/imu/data", t / 50, imu([0, 0, 0, 0], [1, 2, 3], t / 50, without_orientation=True)) for t in range(ROWS)]
+        found += [
+            ("/imu/data", t / 50, imu([0, 0, 0, 0], [1, 2, 3], t / 50, without_orientation=True)) for t in range(ROWS)
+        ]
         log = brought_in(go2, write_bag(tmp_path / "bag", found))
         assert log.quaternion is None
         assert log.gravity is None
@@ -190,7 +253,8 @@ class TestJointStates:
 
     def test_messages_of_other_joints_are_left_out(self, go2, tmp_path) -> None:
         found = joint_messages(go2) + [
-            ("/joint_states", t / 50 + 0.005, joint_state(["arm_1", "arm_2"], [t, t], time_s=t / 50 + 0.005)) for t in range(ROWS)
+            ("/joint_states", t / 50 + 0.005, joint_state(["arm_1", "arm_2"], [t, t], time_s=t / 50 + 0.005))
+            for t in range(ROWS)
         ]
         log = brought_in(go2, write_bag(tmp_path / "bag", found))
         np.testing.assert_array_equal(log.joint_position_rad, walk(go2)[1])
@@ -207,9 +271,16 @@ class TestChoosing:
 
     def test_what_is_missing(self, go2, tmp_path) -> None:
         found = joint_messages(go2, 20)
-        self.refused(go2, write_bag(tmp_path / "a", [m for m in found if m[0] != "/joint_states"]), "no joint positions", "/imu/data (Imu)")
         self.refused(
-            go2, write_bag(tmp_path / "b", [m for m in found if "target" not in m[0]]), "no actions or joint targets beside /joint_states"
+            go2,
+            write_bag(tmp_path / "a", [m for m in found if m[0] != "/joint_states"]),
+            "no joint positions",
+            "/imu/data (Imu)",
+        )
+        self.refused(
+            go2,
+            write_bag(tmp_path / "b", [m for m in found if "target" not in m[0]]),
+            "no actions or joint targets beside /joint_states",
         )
         self.refused(
             go2,
@@ -245,7 +316,11 @@ class TestUnitree:
         found = []
         for i, t in enumerate(time):
             found.append(("/lowstate", t, low_state(position[i, order], velocity[i, order], torque[i, order], t)))
-            found.append(("/lf/lowstate", t, low_state(0 * position[i], velocity[i], torque[i], t))) if i % 25 == 0 else None
+            (
+                found.append(("/lf/lowstate", t, low_state(0 * position[i], velocity[i], torque[i], t)))
+                if i % 25 == 0
+                else None
+            )
             if i % 10 == 0:
                 found.append(("/lowcmd", t + 1e-4, low_cmd(target[i, order])))
         return write_bag(tmp_path / "bag", found, storage)
@@ -306,14 +381,19 @@ class TestUnitree:
         found = []
         for i in range(30):
             state = [
-                message("unitree_hg/msg/MotorState", q=i + j / 100, dq=float(j), temperature=np.array([j, 99], np.int16)) for j in range(35)
+                message(
+                    "unitree_hg/msg/MotorState", q=i + j / 100, dq=float(j), temperature=np.array([j, 99], np.int16)
+                )
+                for j in range(35)
             ]
             order = [message("unitree_hg/msg/MotorCmd", q=float(j)) for j in range(35)]
             found += [
                 ("/lowstate", i / 50, message("unitree_hg/msg/LowState", motor_state=state)),
                 ("/lowcmd", i / 50, message("unitree_hg/msg/LowCmd", motor_cmd=order)),
             ]
-        log = brought_in(robot, write_bag(tmp_path / "bag", found), mapped(tmp_path, motors=list(robot.contract.joints)[::-1]))
+        log = brought_in(
+            robot, write_bag(tmp_path / "bag", found), mapped(tmp_path, motors=list(robot.contract.joints)[::-1])
+        )
         np.testing.assert_allclose(log.joint_position_rad[7], 7 + np.arange(n)[::-1] / 100, rtol=1e-6)
         np.testing.assert_array_equal(log.motor_temperature_c[0], np.arange(n)[::-1])
 
@@ -371,15 +451,19 @@ class TestDecoding:
                 compare(STORE.deserialize_cdr(raw[i], kind), block, row, "")
 
     def test_many_layouts_are_all_decoded(self) -> None:
-        raw = [bytes(STORE.serialize_cdr(joint_state([f"{i:03d}"], [float(i)]), "sensor_msgs/msg/JointState")) for i in range(100)]
+        raw = [
+            bytes(STORE.serialize_cdr(joint_state([f"{i:03d}"], [float(i)]), "sensor_msgs/msg/JointState"))
+            for i in range(100)
+        ]
         blocks, broken = decode(raw, "sensor_msgs/msg/JointState")
         assert broken == 0
-        assert sorted((int(block.rows[0]), block.numbers("position")[0, 0], block.layout.texts["name"]) for block in blocks) == [
-            (i, i, (f"{i:03d}",)) for i in range(100)
-        ]
+        assert sorted(
+            (int(block.rows[0]), block.numbers("position")[0, 0], block.layout.texts["name"]) for block in blocks
+        ) == [(i, i, (f"{i:03d}",)) for i in range(100)]
 
     @pytest.mark.parametrize(
-        "raw", [b"", b"\x00", b"\x07\x01\x00\x00" + bytes(100), bytes(4) + b"\xff" * 100, b"\x00\x01\x00\x00" + b"\xff" * 100]
+        "raw",
+        [b"", b"\x00", b"\x07\x01\x00\x00" + bytes(100), bytes(4) + b"\xff" * 100, b"\x00\x01\x00\x00" + b"\xff" * 100],
     )
     def test_what_is_no_message_is_counted(self, raw) -> None:
         assert decode([raw, raw], "sensor_msgs/msg/JointState") == ([], 2)

@@ -87,8 +87,15 @@ class TestJudgement:
         same = (command, off_by(command, 0.1, 0.05), first(0), off_by(command, 0.1, 0.05, seed=2), first(0))
         assert judged(*same).reason == ""
         assert "may be chance" in judged(*same, surely=True).reason
-        assert judged(command, off_by(command, 0.2, 0.05), first(0), off_by(command, 0.1, 0.05, seed=2), first(0), surely=True).reason == ""
-        assert judged(command, off_by(command, 0.1), first(20), off_by(command, 0.1), first(0), surely=True).reason == ""  # fewer falls
+        assert (
+            judged(
+                command, off_by(command, 0.2, 0.05), first(0), off_by(command, 0.1, 0.05, seed=2), first(0), surely=True
+            ).reason
+            == ""
+        )
+        assert (
+            judged(command, off_by(command, 0.1), first(20), off_by(command, 0.1), first(0), surely=True).reason == ""
+        )  # fewer falls
 
     def test_where_all_fell_the_trained_policy_stays(self):
         command = told()
@@ -110,7 +117,10 @@ class TestWalks:
         def make(n, seed, period):
             return Worlds(go2, n, seed=seed)
 
-        worse, better = choose(go2, walks, lambda share: stands, make, 8), choose(go2, stands, lambda share: walks, make, 8)
+        worse, better = (
+            choose(go2, walks, lambda share: stands, make, 8),
+            choose(go2, stands, lambda share: walks, make, 8),
+        )
         assert "the error that lasts" in worse.reason
         assert worse.share == 0
         assert better.reason == ""
@@ -130,9 +140,12 @@ class TestFineTuning:
         monkeypatch.setattr(module, "velocities", velocities)
         policy, said = policy_of(go2, tmp_path), []
         settings = replace(SMALL, judges=5)
-        path = finetune(go2, policy, by_type(go2), walk(go2), tmp_path / "out", length=Length(3), settings=settings, say=said.append)
+        path = finetune(
+            go2, policy, by_type(go2), walk(go2), tmp_path / "out", length=Length(3), settings=settings, say=said.append
+        )
         begun, old, written = (
-            read_chain(onnx.load(one)).layers[0][0] for one in (path.parent / "begun.onnx", tmp_path / policy.name, path)
+            read_chain(onnx.load(one)).layers[0][0]
+            for one in (path.parent / "begun.onnx", tmp_path / policy.name, path)
         )
         np.testing.assert_allclose(begun, old, atol=1e-6)
         assert np.allclose(written, begun, atol=1e-6) == spoiled
@@ -145,13 +158,22 @@ class TestFineTuning:
         asked = []
 
         def velocities(robot, policy, worlds, rising, heard, seconds):
-            asked.append(read_chain(onnx.load(policy.name)).layers[0][0] if policy.name.endswith("policy.onnx") else None)
+            asked.append(
+                read_chain(onnx.load(policy.name)).layers[0][0] if policy.name.endswith("policy.onnx") else None
+            )
             return off_by(heard, (0.2, 0.05, 0.1)[len(asked) - 1]), np.full(worlds.n, len(asked) == 2)
 
         monkeypatch.setattr(module, "velocities", velocities)
         policy, said = policy_of(go2, tmp_path), []
         path = finetune(
-            go2, policy, by_type(go2), walk(go2), tmp_path / "out", length=Length(3), settings=replace(SMALL, judges=5), say=said.append
+            go2,
+            policy,
+            by_type(go2),
+            walk(go2),
+            tmp_path / "out",
+            length=Length(3),
+            settings=replace(SMALL, judges=5),
+            say=said.append,
         )
         begun, written = (read_chain(onnx.load(one)).layers[0][0] for one in (path.parent / "begun.onnx", path))
         trained, half = asked[1:]
@@ -159,7 +181,8 @@ class TestFineTuning:
         np.testing.assert_allclose(half, (begun + trained) / 2, atol=1e-6)
         np.testing.assert_allclose(written, half, atol=1e-6)
         assert said[-1].startswith(
-            "50 % of the way to the trained policy is kept, since 5 of 5 fell with it, 0 without; on the same walks 0 of 5 fell"
+            "50 % of the way to the trained policy is kept, since 5 of 5 fell with it, 0 without; on the same walks 0"
+            " of 5 fell"
         )
         noted = json.loads(OnnxPolicy.load(path).metadata["surefoot.choice"])
         assert (noted["kept"], noted["share"], noted["new_falls"]) == ("part", 0.5, 0)
@@ -167,7 +190,9 @@ class TestFineTuning:
     def test_a_longer_run_goes_on_from_the_training_that_was_not_kept(self, go2, tmp_path, monkeypatch):
         shown = []
         monkeypatch.setattr(
-            module, "velocities", lambda robot, policy, worlds, rising, heard, seconds: (off_by(heard, 0.1), np.zeros(worlds.n, bool))
+            module,
+            "velocities",
+            lambda robot, policy, worlds, rising, heard, seconds: (off_by(heard, 0.1), np.zeros(worlds.n, bool)),
         )
         policy = policy_of(go2, tmp_path)
         options = {"settings": replace(SMALL, judges=5), "show": shown.append}

@@ -75,7 +75,12 @@ class TestRandomization:
 class TestLasting:
     def test_a_robot_that_stands_lags_by_its_command(self, robot):
         """The error of a single stride averages out; that of not walking at all adds up, from each command on."""
-        task = replace(walk(robot), rewards=weighted(lasting=-1.0), command_hold_s=(1.0, 1.0), randomization=load_randomization("none"))
+        task = replace(
+            walk(robot),
+            rewards=weighted(lasting=-1.0),
+            command_hold_s=(1.0, 1.0),
+            randomization=load_randomization("none"),
+        )
         env = WalkEnv(robot, replace(task, standing_share=0.0), 8, seed=0)
         still = torch.zeros(8, env.num_actions)
         ticks = round(0.9 / env.dt_s)
@@ -109,7 +114,11 @@ class TestTask:
 
     @pytest.mark.parametrize(
         ("text", "says"),
-        [("x = 1", "no function task"), ("def task(robot): return 3", "returned int"), ("import nonsense_xyz", "cannot be imported")],
+        [
+            ("x = 1", "no function task"),
+            ("def task(robot): return 3", "returned int"),
+            ("import nonsense_xyz", "cannot be imported"),
+        ],
     )
     def test_bad_task_files(self, go2, tmp_path, text, says):
         (tmp_path / "bad.py").write_text(text)
@@ -131,7 +140,9 @@ class TestEnvironment:
 
     def test_a_fall_ends_the_episode_and_costs(self, go2):
         env = WalkEnv(go2, load_task("walk", go2, "none"), 3)
-        env.worlds.reset(np.array([1]), base_quaternion=np.array([[0.0, 1.0, 0.0, 0.0]]), base_position_m=np.array([[0, 0, 0.2]]))
+        env.worlds.reset(
+            np.array([1]), base_quaternion=np.array([[0.0, 1.0, 0.0, 0.0]]), base_position_m=np.array([[0, 0, 0.2]])
+        )
         _, reward, done, extras = env.step(torch.zeros((3, 12)))
         assert done.tolist() == [0, 1, 0]
         assert reward[1] < reward[0] - 1
@@ -157,7 +168,9 @@ class TestCommands:
 
     def test_an_axis_that_is_not_commanded_is_not_chosen(self, go2):
         forward = ((-1.0, 1.0), (0.0, 0.0), (0.0, 0.0))
-        env = WalkEnv(go2, replace(walk(go2), straight_share=1.0, standing_share=0.0, command_range=forward), 50, seed=0)
+        env = WalkEnv(
+            go2, replace(walk(go2), straight_share=1.0, standing_share=0.0, command_range=forward), 50, seed=0
+        )
         assert (env.command[:, 0] != 0).all()
         assert not env.command[:, 1:].any()
 
@@ -229,7 +242,9 @@ class TestHeadStart:
 
     def test_a_taught_actor_waits_for_its_critic(self, go2, tmp_path):
         kept = []
-        small_train(go2, tmp_path, iterations=4, inspect=lambda progress, written: kept.append(OnnxPolicy.load(written()).hash))
+        small_train(
+            go2, tmp_path, iterations=4, inspect=lambda progress, written: kept.append(OnnxPolicy.load(written()).hash)
+        )
         assert kept[0] == kept[2]
         assert kept[2] != kept[3]
 
@@ -258,7 +273,9 @@ class TestTraining:
         assert shown[-1].physics_share + shown[-1].collect_share + shown[-1].learn_share == pytest.approx(1, abs=0.02)
 
     def test_onnx_equals_torch(self, go2, tmp_path):
-        policy = OnnxPolicy.load(train(go2, walk(go2), tmp_path, settings=PPOSettings(worlds=16, steps=4), iterations=1))
+        policy = OnnxPolicy.load(
+            train(go2, walk(go2), tmp_path, settings=PPOSettings(worlds=16, steps=4), iterations=1)
+        )
         tensors, _ = checkpoint.load(tmp_path / "checkpoint.safetensors")
         env = WalkEnv(go2, walk(go2), 1)
         learner = Learner(env.get_observations(), 12, PPOSettings(worlds=1, steps=4), None)

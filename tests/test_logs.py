@@ -19,7 +19,16 @@ from surefoot.sim import Twin, load_twin
 from surefoot.sim.falls import FALLEN_GRAVITY_Z
 from surefoot.sim.physics import Physics
 
-ARRAYS = ("episode", "time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
+ARRAYS = (
+    "episode",
+    "time_s",
+    "command",
+    "joint_position_rad",
+    "joint_velocity_rad_s",
+    "action",
+    "gyro_rad_s",
+    "gravity",
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +73,19 @@ def test_what_is_recorded(log, go2) -> None:
 
 def test_a_log_says_where_it_comes_from(log, go2) -> None:
     source = log.metadata["source"]
-    assert (log.metadata["robot"], log.metadata["robot_hash"], log.metadata["contract_hash"]) == ("go2", go2.hash, go2.contract.hash)
+    assert (log.metadata["robot"], log.metadata["robot_hash"], log.metadata["contract_hash"]) == (
+        "go2",
+        go2.hash,
+        go2.contract.hash,
+    )
     assert (log.metadata["policy"], log.metadata["control_hz"], log.metadata["fallen_episodes"]) == ("trot", 50.0, 0)
-    assert (source["twin"], source["seed"], source["rollouts"], source["seconds"], source["hold_s"]) == ("go2-identified", 3, 4, 1.0, 0.4)
+    assert (source["twin"], source["seed"], source["rollouts"], source["seconds"], source["hold_s"]) == (
+        "go2-identified",
+        3,
+        4,
+        1.0,
+        0.4,
+    )
     assert source["twin_hash"] == load_twin("go2-identified").hash
     assert "parameters" not in json.dumps(log.metadata)  # what is hidden stays hidden
     assert "armature" not in json.dumps(log.metadata)
@@ -74,13 +93,23 @@ def test_a_log_says_where_it_comes_from(log, go2) -> None:
 
 def test_base_state_stays_hidden(table) -> None:
     assert table.column_names == list(ARRAYS)
-    assert not any(word in name for name in table.column_names for word in ("base", "body", "height", "torque", "contact", "quaternion"))
+    assert not any(
+        word in name
+        for name in table.column_names
+        for word in ("base", "body", "height", "torque", "contact", "quaternion")
+    )
 
 
 @pytest.mark.parametrize("robot", ["go2", HEXAPOD], ids=["go2", "hexapod"])
 def test_same_seed_same_bytes_at_any_number_of_threads(tmp_path, robot) -> None:
     twin = make(
-        tmp_path, robot=str(robot), torque_noise_nm=0.3, encoder_noise_rad=0.001, delay_s=0.005, time_jitter_s=0.001, time_shift_s=[0, 0.1]
+        tmp_path,
+        robot=str(robot),
+        torque_noise_nm=0.3,
+        encoder_noise_rad=0.001,
+        delay_s=0.005,
+        time_jitter_s=0.001,
+        time_shift_s=[0, 0.1],
     )
     written = {}
     for name, seed, threads in (("one", 5, 1), ("two", 5, 2), ("other", 6, 2)):
@@ -105,7 +134,9 @@ def test_time_jitters_and_never_goes_back(tmp_path) -> None:
             assert (steps > 0).all()
             assert steps.std() > 0.0005
             assert shaken.time_s[rows.start] == 0
-        np.testing.assert_array_equal(shaken.joint_position_rad, exact.joint_position_rad)  # the clock is wrong, not the robot
+        np.testing.assert_array_equal(
+            shaken.joint_position_rad, exact.joint_position_rad
+        )  # the clock is wrong, not the robot
 
 
 def test_time_shift_drops_the_beginning(tmp_path) -> None:
@@ -191,7 +222,8 @@ def test_recording_that_cannot_be(go2, options, error, says) -> None:
 
 def test_unstable_rollout_is_named(tmp_path) -> None:
     with pytest.raises(
-        LogError, match=r"rollout 0 of mine stopped after 0\.\d\d s \(2 of 2 rollouts stopped\): the simulation became unstable"
+        LogError,
+        match=r"rollout 0 of mine stopped after 0\.\d\d s \(2 of 2 rollouts stopped\): the simulation became unstable",
     ):
         record(make(tmp_path, kp_nm_per_rad=1e9, torque_limit_nm=1e12), "trot", rollouts=2, seconds=0.2)
 
@@ -275,7 +307,9 @@ def test_a_damaged_byte_is_noticed(log, tmp_path) -> None:
 
 def metadata(table: pa.Table, **changes: object) -> pa.Table:
     content = json.loads(table.schema.metadata[b"surefoot.log"]) | changes
-    return table.replace_schema_metadata({"surefoot.log": json.dumps({k: v for k, v in content.items() if v is not None})})
+    return table.replace_schema_metadata(
+        {"surefoot.log": json.dumps({k: v for k, v in content.items() if v is not None})}
+    )
 
 
 def swapped(table: pa.Table, name: str, column: object) -> pa.Table:

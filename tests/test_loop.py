@@ -1,5 +1,6 @@
-"""`surefoot loop`: the order of its steps, what is skipped, what goes on after a kill, how it ends. Verbs are stand-ins that
-parse the words that they are given as the real ones do, and leave made-up files."""
+"""`surefoot loop`: the order of its steps, what is skipped, what goes on after a kill, how it ends. Verbs are stand-ins
+that parse the words that they are given as the real ones do, and leave made-up files.
+"""
 
 import functools
 import importlib
@@ -29,11 +30,18 @@ ALL = ["record", "doctor", "gap", "fit", "finetune", "verdict", "video"]
 
 
 class Stage:
-    """Stand-ins for the verbs: `called` holds their names in order, `given` their arguments; what they find can be changed."""
+    """Stand-ins for the verbs: `called` holds their names in order, `given` their arguments; what they find
+    can be changed.
+    """
 
     def __init__(self, go2, monkeypatch):
         self.go2, self.called, self.given, self.fails = go2, [], {}, {}
-        self.doctor, self.gap, self.fit, self.verdict = doctor_figures(), gap_figures(), fit_figures(), verdict_figures()
+        self.doctor, self.gap, self.fit, self.verdict = (
+            doctor_figures(),
+            gap_figures(),
+            fit_figures(),
+            verdict_figures(),
+        )
         self.evaluation, self.tuned = {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.05)}, b"a policy"
         self.trained_min, self.films = 0.0, True
         for name in ("record", "doctor", "gap", "fit", "finetune", "verdict"):
@@ -73,7 +81,9 @@ class Stage:
     def _fit(self, log, *, out, **_):
         self._write(out, fit=self.fit)
         knob = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
-        write_adaptation(out / "adaptation.json", Adaptation(self.go2.name, self.go2.hash, "static", (knob,), {"delay_s": 0.004}))
+        write_adaptation(
+            out / "adaptation.json", Adaptation(self.go2.name, self.go2.hash, "static", (knob,), {"delay_s": 0.004})
+        )
         (out / "simulator.yaml").write_text("robot: go2\n")
 
     def _finetune(self, policy, adaptation, out, minutes, **_):
@@ -125,10 +135,13 @@ class TestOrder:
         assert (code, err) == (0, "")
         assert stage.called == ALL
         for words in (
-            "record: 4 episodes, 4 s from the virtual robot go2-identified", "gap: 0.192, 16 × its floor; looks like friction",
-            "fit: gap 0.192 → 0.012 (floor 0.011; held out 0.013), 1 parameters", "finetune: drift 1.20 → 0.20 m, velocity error 0.100 → 0.050 m/s",
-            "verdict: GO", "report: run/report.html; video: run/video/before_after.mp4",
-        ):  # fmt: skip
+            "record: 4 episodes, 4 s from the virtual robot go2-identified",
+            "gap: 0.192, 16 × its floor; looks like friction",
+            "fit: gap 0.192 → 0.012 (floor 0.011; held out 0.013), 1 parameters",
+            "finetune: drift 1.20 → 0.20 m, velocity error 0.100 → 0.050 m/s",
+            "verdict: GO",
+            "report: run/report.html; video: run/video/before_after.mp4",
+        ):
             assert words in out
         assert "was here" not in out
         assert (here / "run" / "gap" / "log.txt").read_text() == "gap was here\n"
@@ -234,10 +247,16 @@ class TestResume:
     def test_fewer_minutes_keep_what_was_trained_and_say_so(self, stage, loop, here):
         assert "minutes before" not in loop("--twin", "go2-identified", "--minutes", 6)[1]
         stage.called.clear()
-        for called in (["finetune"], []):  # nothing that follows, since the policy is the same; and the next time nothing at all
+        for called in (
+            ["finetune"],
+            [],
+        ):  # nothing that follows, since the policy is the same; and the next time nothing at all
             code, out, _ = loop("--twin", "go2-identified", "--minutes", 2)
             assert code == 0
-            says = "trained for 6.0 minutes before, and kept though --minutes asks for 2 (to train anew, remove run/finetune)"
+            says = (
+                "trained for 6.0 minutes before, and kept though --minutes asks for 2 (to train anew, remove"
+                " run/finetune)"
+            )
             assert says in out
             assert says in (here / "run" / "report.html").read_text()
             assert stage.called == called
@@ -323,7 +342,8 @@ class TestResume:
         assert stage.called == []
 
     @pytest.mark.parametrize(
-        "text", ["", "[]", '{"surefoot_loop": 1}', '{"surefoot_loop": 1, "inputs": {}, "versions": {}, "steps": {"fit": 3}}']
+        "text",
+        ["", "[]", '{"surefoot_loop": 1}', '{"surefoot_loop": 1, "inputs": {}, "versions": {}, "steps": {"fit": 3}}'],
     )
     def test_a_record_that_is_none_is_not_overwritten(self, stage, loop, here, text):
         (here / "run").mkdir()
@@ -337,17 +357,30 @@ class TestResume:
 class TestEnds:
     def test_a_log_that_the_doctor_refuses(self, stage, loop, here):
         stage.doctor = doctor_figures(
-            2, [{"code": "sign", "severity": "error", "title": "FL_hip_joint is turned round", "why": "w", "fix": "negate it"}]
+            2,
+            [
+                {
+                    "code": "sign",
+                    "severity": "error",
+                    "title": "FL_hip_joint is turned round",
+                    "why": "w",
+                    "fix": "negate it",
+                }
+            ],
         )
         code, out, _ = loop()
         assert code == 2
         assert stage.called == ALL[:2]
-        assert "doctor: not usable: FL_hip_joint is turned round; negate it (all findings: run/doctor/doctor.html)" in out
+        assert (
+            "doctor: not usable: FL_hip_joint is turned round; negate it (all findings: run/doctor/doctor.html)" in out
+        )
         assert run_json(here)["outcome"]["exit_code"] == 2
         assert "negate it" in (here / "run" / "report.html").read_text()
 
     def test_warnings_do_not_end_it(self, stage, loop):
-        stage.doctor = doctor_figures(1, [{"code": "coverage", "severity": "warning", "title": "no turns", "why": "w", "fix": "turn"}])
+        stage.doctor = doctor_figures(
+            1, [{"code": "coverage", "severity": "warning", "title": "no turns", "why": "w", "fix": "turn"}]
+        )
         code, out, _ = loop()
         assert code == 0
         assert "usable with care, 4.2 of 4.0 minutes that a fit needs: no turns" in out
@@ -386,7 +419,9 @@ class TestEnds:
         (here / "run" / "verdict" / "verdict.json").unlink()
         code, out, _ = loop()
         assert code == 0
-        assert "total drift 1 → 0.5 m; but the fit left 0.031 of a gap of 0.160 (floor 0.012) on held-out episodes" in out
+        assert (
+            "total drift 1 → 0.5 m; but the fit left 0.031 of a gap of 0.160 (floor 0.012) on held-out episodes" in out
+        )
         assert "The fit left 0.031 of a gap of 0.160" in (here / "run" / "report.html").read_text()
 
     def test_a_verb_that_fails_says_so_once(self, stage, loop, here):
@@ -402,7 +437,9 @@ class TestEnds:
 
     def test_falls_of_the_fine_tuning_are_told_where_there_are_any(self, stage, loop):
         stage.evaluation = {"before": evaluation(1.2, 0.1, falls=3, pushed=9), "after": evaluation(0.2, 0.05, pushed=2)}
-        says = "velocity error 0.100 → 0.050 m/s, falls 6 → 0 of 56, falls when pushed 9 → 2 of 40 in the fitted simulator"
+        says = (
+            "velocity error 0.100 → 0.050 m/s, falls 6 → 0 of 56, falls when pushed 9 → 2 of 40 in the fitted simulator"
+        )
         assert says in loop()[1]
 
     @pytest.mark.parametrize(
@@ -488,18 +525,25 @@ class TestRefused:
         write_log(log_of(go2, source=source), here / "a.parquet")
         code, _, err = surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-identified", "--out", "run")
         assert code == 2
-        assert "a.parquet was recorded by go2-worn and --twin gives go2-identified; give the virtual robot that recorded it" in err
+        assert (
+            "a.parquet was recorded by go2-worn and --twin gives go2-identified; give the virtual robot that"
+            " recorded it" in err
+        )
         assert err.count("\n") == 1
         assert not (here / "run").exists()
         assert surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")[0] == 0
 
-    @pytest.mark.parametrize("source", [None, "a day in June", {"kind": "csv"}, {"kind": "several logs", "logs": [3, {"source": None}]}])
+    @pytest.mark.parametrize(
+        "source", [None, "a day in June", {"kind": "csv"}, {"kind": "several logs", "logs": [3, {"source": None}]}]
+    )
     def test_a_log_that_no_virtual_robot_recorded_goes_with_any(self, stage, surefoot, here, go2, source):
         write_log(log_of(go2, source=source), here / "a.parquet")
         assert surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")[0] == 0
 
     def test_another_virtual_robot_of_the_same_name(self, stage, surefoot, here, go2):
-        write_log(log_of(go2, source={"kind": "virtual robot", "twin": "go2-worn", "twin_hash": "0" * 64}), here / "a.parquet")
+        write_log(
+            log_of(go2, source={"kind": "virtual robot", "twin": "go2-worn", "twin_hash": "0" * 64}), here / "a.parquet"
+        )
         code, _, err = surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")
         assert code == 2
         assert "was recorded by another go2-worn, with other values, and --twin gives go2-worn" in err

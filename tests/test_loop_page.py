@@ -24,23 +24,42 @@ from surefoot.verify.video import walk
 
 KNOB = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
 SIDE = {"path_m": [[0.0, 0.0], [1.0, 0.2], [0.1, 0.3]], "falls": 0}
-WALKED = {"says": "10 s", "place": "go2-identified", "commanded_m": [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]], "before": SIDE, "after": SIDE}
+WALKED = {
+    "says": "10 s",
+    "place": "go2-identified",
+    "commanded_m": [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]],
+    "before": SIDE,
+    "after": SIDE,
+}
 
 
 def run_of(exit_code: int, *steps: str) -> dict:
     done = {"state": "done", "says": "a sentence", "wall_s": 3.2, "command": "surefoot gap a.parquet", "files": {}}
     return {
-        "command": "surefoot loop a.parquet", "outcome": {"says": "so it ended", "exit_code": exit_code}, "versions": {"surefoot": "0.1.0"},
-        "inputs": {"policy": {"name": "walk"}, "twin": {"name": "go2-identified"}}, "steps": dict.fromkeys(steps, done),
-    }  # fmt: skip
+        "command": "surefoot loop a.parquet",
+        "outcome": {"says": "so it ended", "exit_code": exit_code},
+        "versions": {"surefoot": "0.1.0"},
+        "inputs": {"policy": {"name": "walk"}, "twin": {"name": "go2-identified"}},
+        "steps": dict.fromkeys(steps, done),
+    }
 
 
 def whole(**change: object) -> Story:
     story = Story(
-        "go2: a", run_of(0, "doctor", "gap", "fit"), {name: f"{name}/{name}.html" for name in ("doctor", "gap", "fit", "verdict")}, doctor_figures(),
-        gap_figures(), Found(fit_figures(), (KNOB,), ("At calf_joint it looks like a spring.",)), {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.1)},
-        verdict_figures(), WALKED, b"frames", "video/before_after.mp4", "finetune/policy.onnx", "record/log.parquet",
-    )  # fmt: skip
+        "go2: a",
+        run_of(0, "doctor", "gap", "fit"),
+        {name: f"{name}/{name}.html" for name in ("doctor", "gap", "fit", "verdict")},
+        doctor_figures(),
+        gap_figures(),
+        Found(fit_figures(), (KNOB,), ("At calf_joint it looks like a spring.",)),
+        {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.1)},
+        verdict_figures(),
+        WALKED,
+        b"frames",
+        "video/before_after.mp4",
+        "finetune/policy.onnx",
+        "record/log.parquet",
+    )
     return dataclasses.replace(story, **change)
 
 
@@ -61,9 +80,16 @@ class TestPage:
         page = loop_page(whole())
         outline = checked(page)
         for words in (
-            "The new policy may go onto the robot.", "friction and inertia of the joints", "FL_calf_joint position is off by 0.08 rad",
-            "The gap fell from 0.192 to 0.012", "looks like a spring", "total drift", "twin go2-identified", "surefoot loop a.parquet", "fell",
-        ):  # fmt: skip
+            "The new policy may go onto the robot.",
+            "friction and inertia of the joints",
+            "FL_calf_joint position is off by 0.08 rad",
+            "The gap fell from 0.192 to 0.012",
+            "looks like a spring",
+            "total drift",
+            "twin go2-identified",
+            "surefoot loop a.parquet",
+            "fell",
+        ):
             assert words in page
         links = {
             "gap/gap.html",
@@ -110,8 +136,16 @@ class TestPage:
     @pytest.mark.parametrize(
         ("code", "left", "says"),
         [
-            (2, {"gap": None, "fit": None, "tuned": None, "verdict": None, "walks": None, "video": None}, "The log cannot be used."),
-            (4, {"fit": None, "tuned": None, "verdict": None, "walks": None, "video": None}, "Nothing measurable is there to close."),
+            (
+                2,
+                {"gap": None, "fit": None, "tuned": None, "verdict": None, "walks": None, "video": None},
+                "The log cannot be used.",
+            ),
+            (
+                4,
+                {"fit": None, "tuned": None, "verdict": None, "walks": None, "video": None},
+                "Nothing measurable is there to close.",
+            ),
             (3, {"tuned": None, "verdict": None, "walks": None, "video": None}, "The fit came no nearer to the robot."),
             (3, {"verdict": verdict_figures(go=False)}, "Keep the old policy on the robot."),
         ],
@@ -126,7 +160,11 @@ class TestPage:
 
     def test_hostile_words_stay_text(self):
         gap = gap_figures()
-        gap["gap"] |= {"channels": [{"where": HOSTILE, "kind": HOSTILE, "distance": 0.4, "floor": 0.0, "limit": 0.0, "spread": 1.0}]}
+        gap["gap"] |= {
+            "channels": [
+                {"where": HOSTILE, "kind": HOSTILE, "distance": 0.4, "floor": 0.0, "limit": 0.0, "spread": 1.0}
+            ]
+        }
         gap["diagnosis"] |= {"says": HOSTILE}
         run = run_of(0, "gap")
         run["outcome"]["says"] = run["command"] = run["inputs"]["policy"]["name"] = HOSTILE
@@ -156,7 +194,10 @@ class TestVideo:
     def test_each_half_shows_its_own_walk(self, go2, tmp_path):
         command = np.tile([0.5, 0.0, 0.0], (20, 1))
         trotting = walk(Worlds(go2, 1, threads=1), make_agent("trot", go2, 1), command)
-        fixed = {name: np.repeat(getattr(trotting, name)[:1], len(trotting.time_s), axis=0) for name in ("qpos", "base_m", "smooth_base_m")}
+        fixed = {
+            name: np.repeat(getattr(trotting, name)[:1], len(trotting.time_s), axis=0)
+            for name in ("qpos", "base_m", "smooth_base_m")
+        }
         walks = {"before": dataclasses.replace(trotting, **fixed), "after": trotting}
         film_beside(tmp_path / "v.mp4", go2, walks, size=(161, 97), comment="made here")
         about, frames = frames_of(tmp_path / "v.mp4")

@@ -1,4 +1,6 @@
-"""The screen of a loop: a table that stays on a terminal, lines elsewhere, and nothing of what the verbs print in it."""
+"""The screen of a loop: a table that stays on a terminal, lines elsewhere, and nothing of what the verbs
+print in it.
+"""
 
 import contextlib
 import io
@@ -88,8 +90,11 @@ class TestLines:
                 screen.tell("fit", f"iteration {second}")
             screen.end("fit", "done", "closed", 100.0)
         assert capsys.readouterr().out.splitlines() == [
-            "fit: running", "fit: 40 s, iteration 40", "fit: 80 s, iteration 80", "fit: closed (1.7 min)",
-        ]  # fmt: skip
+            "fit: running",
+            "fit: 40 s, iteration 40",
+            "fit: 80 s, iteration 80",
+            "fit: closed (1.7 min)",
+        ]
 
     @pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (99.4, "99 s"), (99.6, "1.7 min"), (600, "10.0 min")])
     def test_time(self, seconds, words):

@@ -104,7 +104,9 @@ class TestScores:
         family, candidates = walk.knob(), np.array([[0.0], [1.0], [2.0]])
         made: list[int] = []
         init = Worlds.__init__
-        monkeypatch.setattr(Worlds, "__init__", lambda self, robot, n, **rest: made.append(n) or init(self, robot, n, **rest))
+        monkeypatch.setattr(
+            Worlds, "__init__", lambda self, robot, n, **rest: made.append(n) or init(self, robot, n, **rest)
+        )
         at_once = walk.match(1)(family, candidates, 1)
         assert len(made) == 1
         monkeypatch.setattr(module, "MOST_WORLDS", 100)  # the last turn is not full
@@ -140,13 +142,17 @@ class TestScores:
         np.testing.assert_allclose(module._angle(one, other), 1e-3, rtol=1e-9)
         np.testing.assert_allclose(module._angle(one, -other), 1e-3, rtol=1e-9)
         rounded = dataclasses.replace(walk.log, quaternion=walk.log.quaternion.astype(np.float32))
-        assert walk.match(1, rounded)(None, ONE, 1).cost[0] == pytest.approx(walk.match(1)(None, ONE, 1).cost[0], rel=1e-4)
+        assert walk.match(1, rounded)(None, ONE, 1).cost[0] == pytest.approx(
+            walk.match(1)(None, ONE, 1).cost[0], rel=1e-4
+        )
 
     def test_a_short_last_piece(self, walk):
         schedule = walk.schedule
         last = schedule.rows[-1]
         cut = slice(last.start, last.start + 30)
-        log = dataclasses.replace(walk.log, **{name: getattr(walk.log, name)[: cut.stop] for name in columns_of(walk.log)})
+        log = dataclasses.replace(
+            walk.log, **{name: getattr(walk.log, name)[: cut.stop] for name in columns_of(walk.log)}
+        )
         shorter = dataclasses.replace(schedule, rows=(*schedule.rows[:-1], cut))
         match = MatchState(log, shorter, walk.robot, walk.make, 0, threads=1)
         assert np.isfinite(match(None, ONE, 1).cost).all()
@@ -173,7 +179,9 @@ class TestWhatIsNotKnown:
         position[first.start + 20 : first.start + 30] = np.nan
         holed = dataclasses.replace(walk.log, base_position_m=position)
         full, less = walk.match(1), walk.match(1, holed)
-        assert less.seconds() == pytest.approx(full.seconds() - 11 * walk.schedule.dt_s)  # into each of ten rows, and out of the last
+        assert less.seconds() == pytest.approx(
+            full.seconds() - 11 * walk.schedule.dt_s
+        )  # into each of ten rows, and out of the last
         assert less(None, ONE, 1).cost[0] == pytest.approx(full(None, ONE, 1).cost[0], rel=0.1)
         assert walk.match(0, holed).seconds() == pytest.approx(0.75 * walk.match(0).seconds())
 
@@ -219,11 +227,15 @@ class TestProblem:
         assert np.array_equal(full.cost, bare.cost)
         assert full.residuals.shape[1] > bare.residuals.shape[1] == 0
 
-    @pytest.mark.parametrize(("cost", "residuals"), [("match-s-1", False), ("match-s-20", False), ("match-s", False), ("match-s", True)])
+    @pytest.mark.parametrize(
+        ("cost", "residuals"), [("match-s-1", False), ("match-s-20", False), ("match-s", False), ("match-s", True)]
+    )
     def test_simulated_seconds_are_counted_truthfully(self, walk, monkeypatch, cost, residuals):
         stepped: list[float] = []
         step = Worlds.step
-        monkeypatch.setattr(Worlds, "step", lambda self, action: stepped.append(self.n * self.control_dt_s) or step(self, action))
+        monkeypatch.setattr(
+            Worlds, "step", lambda self, action: stepped.append(self.n * self.control_dt_s) or step(self, action)
+        )
         problem = self.problem(walk, cost)
         for pieces in (None, np.array([1, 2])):
             problem.evaluate(np.array([[0.0], [1.0]]), 7, pieces, residuals=residuals)
@@ -239,10 +251,11 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("settings", "says"),
         [
-            ({"cost": "match-s-1"}, "to minimize match-s-1, give --search cma"), ({"most_simulated_s": 0.0}, "most_simulated_s is 0"),
+            ({"cost": "match-s-1"}, "to minimize match-s-1, give --search cma"),
+            ({"most_simulated_s": 0.0}, "most_simulated_s is 0"),
             ({"most_simulated_s": float("nan")}, "most_simulated_s is nan"),
         ],
-    )  # fmt: skip
+    )
     def test_what_cannot_be_searched_is_refused(self, settings, says):
         with pytest.raises(FitError, match=says):
             FitSettings(**settings)
@@ -261,13 +274,30 @@ HEAVY_KGM2 = 0.04
 @pytest.fixture(scope="module")
 def heavy(go2) -> RobotLog:
     parameters = {"armature_kgm2": {"*_calf_joint": HEAVY_KGM2}}
-    return record(Twin("heavy", Physics(go2, parameters)), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True)
+    return record(
+        Twin("heavy", Physics(go2, parameters)), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True
+    )
 
 
 def make_fit(robot: Robot, log: RobotLog, journal: Journal | None = None, **settings: object) -> Fit:
-    usual = {"free": (CALVES,), "tie": "all", "held_out": 0.0, "search": "cma", "cost": "match-s-1", "cma": CmaSettings(population=4)}
+    usual = {
+        "free": (CALVES,),
+        "tie": "all",
+        "held_out": 0.0,
+        "search": "cma",
+        "cost": "match-s-1",
+        "cma": CmaSettings(population=4),
+    }
     asked = FitSettings(**(usual | settings))
-    return Fit(log, schedule_of(log, robot, settle_s=SETTLE_S), robot, lambda n: make_agent("walk", robot, n), asked, journal, threads=1)
+    return Fit(
+        log,
+        schedule_of(log, robot, settle_s=SETTLE_S),
+        robot,
+        lambda n: make_agent("walk", robot, n),
+        asked,
+        journal,
+        threads=1,
+    )
 
 
 def off(result: FitResult) -> tuple[float, float]:
@@ -302,7 +332,9 @@ class TestFit:
             "surefoot.fit.problem.Simulator.run",
             lambda self, change, *rest: asked.append(("rollouts", len(rest[0]))) or run(self, change, *rest),
         )
-        monkeypatch.setattr(MatchState, "__call__", lambda self, *rest: asked.append(("match-s", len(rest[1]))) or match(self, *rest))
+        monkeypatch.setattr(
+            MatchState, "__call__", lambda self, *rest: asked.append(("match-s", len(rest[1]))) or match(self, *rest)
+        )
         fit = make_fit(go2, heavy, most_evaluations=8)
         fit._measure = lambda *_: pytest.fail("not asked for")  # type: ignore[method-assign]
         fit._drop_silent()
@@ -311,7 +343,11 @@ class TestFit:
 
     @pytest.mark.parametrize(
         ("settings", "largest_s"),
-        [({"cost": "match-s-1"}, 5 * 8.0), ({"cost": "mmd"}, 5 * 8.0), ({"search": "quantile", "cost": "wasserstein"}, 4 * 8.0)],
+        [
+            ({"cost": "match-s-1"}, 5 * 8.0),
+            ({"cost": "mmd"}, 5 * 8.0),
+            ({"search": "quantile", "cost": "wasserstein"}, 4 * 8.0),
+        ],
     )
     def test_simulated_time_ends_any_search(self, go2, heavy, settings, largest_s):
         budget_s = 60.0
@@ -337,30 +373,61 @@ class TestFit:
         files = sorted((tmp_path / "journal").glob("*.npz"))
         files[1].unlink()  # the population
         asked, evaluate = [], Problem.evaluate
-        monkeypatch.setattr(Problem, "evaluate", lambda self, *rest, **given: asked.append(given) or evaluate(self, *rest, **given))
+        monkeypatch.setattr(
+            Problem, "evaluate", lambda self, *rest, **given: asked.append(given) or evaluate(self, *rest, **given)
+        )
         again = run()
         assert asked == [{"residuals": False, "influence": False}]  # what was not known, and nothing after it
         assert again.adaptation == whole.adaptation
-        assert [dataclasses.replace(step, wall_s=0.0) for step in again.steps] == [dataclasses.replace(s, wall_s=0.0) for s in whole.steps]
+        assert [dataclasses.replace(step, wall_s=0.0) for step in again.steps] == [
+            dataclasses.replace(s, wall_s=0.0) for s in whole.steps
+        ]
 
 
 class TestCommand:
     FIT = (
-        "fit", "log.parquet", "--out", "fit", "--settle-s", str(SETTLE_S), "--threads", "1", "--family", "static", "--held-out", "0", "--tie", "all",
-        "--fix", "dry_friction_nm=0.2", "viscous_friction_nms=0", "torque_noise_nm=0", "delay_s=0",
-    )  # fmt: skip
+        "fit",
+        "log.parquet",
+        "--out",
+        "fit",
+        "--settle-s",
+        str(SETTLE_S),
+        "--threads",
+        "1",
+        "--family",
+        "static",
+        "--held-out",
+        "0",
+        "--tie",
+        "all",
+        "--fix",
+        "dry_friction_nm=0.2",
+        "viscous_friction_nms=0",
+        "torque_noise_nm=0",
+        "delay_s=0",
+    )
 
     @pytest.mark.usefixtures("measured_twice")
     def test_a_whole_fit(self, surefoot, here, go2):
         log = record(
-            Twin("heavy", Physics(go2, {"armature_kgm2": HEAVY_KGM2})), "walk", rollouts=4, seconds=2.0, seed=3, threads=1, base=True
+            Twin("heavy", Physics(go2, {"armature_kgm2": HEAVY_KGM2})),
+            "walk",
+            rollouts=4,
+            seconds=2.0,
+            seed=3,
+            threads=1,
+            base=True,
         )
         write_log(log, here / "log.parquet")
         options = ("--search", "cma", "--cost", "match-s-1", "--most-simulated-s", "60")
         code, out, error = surefoot(*self.FIT, *options)
         assert (code, error) == (0, "")
         figures = json.loads((here / "fit" / "fit.json").read_text())
-        assert (figures["search"], figures["cost"], figures["provenance"]["most_simulated_s"]) == ("cma", "match-s-1", 60.0)
+        assert (figures["search"], figures["cost"], figures["provenance"]["most_simulated_s"]) == (
+            "cma",
+            "match-s-1",
+            60.0,
+        )
         assert "--search cma --cost match-s-1" in figures["provenance"]["command"]
         assert "--most-simulated-s 60.0" in figures["provenance"]["command"]
         assert re.search(r"stopped after \d\d simulated s", out)
@@ -371,14 +438,19 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (("--search", "cma", "--cost", "match-s-1"), ("does not hold quaternion, base_position_m, base_velocity", "surefoot record --base")),
+            (
+                ("--search", "cma", "--cost", "match-s-1"),
+                ("does not hold quaternion, base_position_m, base_velocity", "surefoot record --base"),
+            ),
             (("--cost", "match-s-20"), ("to minimize match-s-20, give --search cma",)),
             (("--most-simulated-s", "-1"), ("most_simulated_s is -1", "above 0 s")),
             (("--search", "cma", "--cost", "match-s", "--rehearse"), ("match-s needs the base's state", "--cost")),
         ],
-    )  # fmt: skip
+    )
     def test_refusals(self, surefoot, here, heavy, arguments, says):
-        write_log(dataclasses.replace(heavy, quaternion=None, base_position_m=None, base_velocity=None), here / "log.parquet")
+        write_log(
+            dataclasses.replace(heavy, quaternion=None, base_position_m=None, base_velocity=None), here / "log.parquet"
+        )
         code, _, error = surefoot(*self.FIT, *arguments)
         assert code == 2
         assert re.fullmatch(r"surefoot: [^\n]+\n", error)
@@ -400,5 +472,7 @@ def refuse(*_: object, **__: object) -> None:
 def columns_of(log: RobotLog) -> tuple[str, ...]:
     """Names of what has a value for each row."""
     return tuple(
-        field.name for field in dataclasses.fields(log) if isinstance(getattr(log, field.name), np.ndarray) and field.name != "joints"
+        field.name
+        for field in dataclasses.fields(log)
+        if isinstance(getattr(log, field.name), np.ndarray) and field.name != "joints"
     )

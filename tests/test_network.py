@@ -20,7 +20,11 @@ def seen(robot, rows: int = 200) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     shape = (rows, robot.contract.n_joints)
     pose = np.array(robot.contract.pose_rad)
-    return {"error": rng.normal(0, 0.1, shape), "position": pose + rng.normal(0, 0.2, shape), "velocity": rng.normal(0, 3.0, shape)}
+    return {
+        "error": rng.normal(0, 0.1, shape),
+        "position": pose + rng.normal(0, 0.2, shape),
+        "velocity": rng.normal(0, 3.0, shape),
+    }
 
 
 def some_network(robot, adds: str = "torque", seed: int = 0) -> Network:
@@ -186,7 +190,8 @@ class TestTwin:
     def test_a_torque_curve_is_a_spring(self, go2, tmp_path) -> None:
         calves = [joint for joint in go2.contract.joints if "calf" in joint]
         (tmp_path / "curve.yaml").write_text(
-            "robot: go2\ntorque_curves:\n- {joints: '*_calf_joint', position_rad: [-4.8, 1.2], torque_nm: [30.0, -30.0]}\n"
+            "robot: go2\ntorque_curves:\n- {joints: '*_calf_joint', position_rad: [-4.8, 1.2], torque_nm: [30.0,"
+            " -30.0]}\n"
         )
         spring = Twin("spring", Physics(go2, {"residual_position_nm_per_rad": dict.fromkeys(calves, -10.0)}))
         pose = dict(zip(go2.contract.joints, go2.contract.pose_rad, strict=True))
@@ -207,9 +212,15 @@ class TestTwin:
 
     @pytest.mark.parametrize(
         "curves",
-        ["5", "[5]", "[{joints: '*', position_rad: [0, 1], torque_nm: [0]}]", "[{joints: '*', position_rad: [1, 0], torque_nm: [0, 1]}]",
-         "[{joints: nose, position_rad: [0, 1], torque_nm: [0, 1]}]", "[{joints: '*', position_rad: [0, .nan], torque_nm: [0, 1]}]"],
-    )  # fmt: skip
+        [
+            "5",
+            "[5]",
+            "[{joints: '*', position_rad: [0, 1], torque_nm: [0]}]",
+            "[{joints: '*', position_rad: [1, 0], torque_nm: [0, 1]}]",
+            "[{joints: nose, position_rad: [0, 1], torque_nm: [0, 1]}]",
+            "[{joints: '*', position_rad: [0, .nan], torque_nm: [0, 1]}]",
+        ],
+    )
     def test_bad_curves(self, tmp_path, curves) -> None:
         (tmp_path / "bad.yaml").write_text(f"robot: go2\ntorque_curves: {curves}\n")
         with pytest.raises(TwinError):

@@ -63,7 +63,9 @@ def near(pixels: np.ndarray, rgb: tuple[int, int, int], within: float) -> np.nda
 
 @pytest.mark.usefixtures("gl")
 def test_mp4_of_a_trot(play) -> None:
-    code, out, error = play("trot", "--out", "new/walk.mp4", "--seconds", 1, "--command", 1, 0, 0, "--width", 161, "--height", 97)
+    code, out, error = play(
+        "trot", "--out", "new/walk.mp4", "--seconds", 1, "--command", 1, 0, 0, "--width", 161, "--height", 97
+    )
     assert (code, error) == (0, "")
     assert "wrote new/walk.mp4 (25 frames at 25 per second" in out
     assert [file.name for file in Path("new").iterdir()] == ["walk.mp4"]
@@ -168,7 +170,9 @@ def test_a_fall_is_shown_for_a_second_and_the_robot_stands_up_where_it_fell() ->
     before, after = ends[0] - 1, ends[0]
     assert walked.base_m[after, 2] == pytest.approx(biped.base_height_m, abs=0.01)
     assert np.linalg.norm(walked.base_m[after, :2] - walked.base_m[before, :2]) < 0.05
-    assert walked.velocity[after] == pytest.approx(walked.velocity[0], abs=0.2)  # as at the start: not averaged with the fall
+    assert walked.velocity[after] == pytest.approx(
+        walked.velocity[0], abs=0.2
+    )  # as at the start: not averaged with the fall
     assert np.linalg.norm(np.diff(walked.smooth_base_m, axis=0), axis=1).max() * walked.fps < 3  # m/s
 
 
@@ -189,7 +193,10 @@ def test_a_world_that_is_stopped_is_shown_as_unstable(go2) -> None:
     assert np.isfinite(walked.qpos).all()
     assert walked.falls == 0
     assert len(worlds.failures) == 2
-    assert walked.state[:7] == (*[""] * 6, "unstable")  # the eleventh action is not finite, and every other tick is a frame
+    assert walked.state[:7] == (
+        *[""] * 6,
+        "unstable",
+    )  # the eleventh action is not finite, and every other tick is a frame
     assert walked.state.count("unstable") >= 25
     assert np.array_equal(walked.qpos[6], walked.qpos[20])
 
@@ -235,7 +242,10 @@ def test_at_most_30_frames_a_second(control_hz, every) -> None:
         (("none.onnx", "--out", "a.mp4"), ("none.onnx",)),
         (("trot", "--out", "a.mp4", "--robot", "go3"), ("no robot 'go3'",)),
         (("trot", "--out", "a.mp4", "--twin", "go2-wron"), ("did you mean 'go2-worn'",)),
-        (("trot", "--out", "a.mp4", "--twin", "go2-worn", "--robot", HEXAPOD), ("go2-worn is a go2", "leave --robot out")),
+        (
+            ("trot", "--out", "a.mp4", "--twin", "go2-worn", "--robot", HEXAPOD),
+            ("go2-worn is a go2", "leave --robot out"),
+        ),
     ],
 )
 def test_refused_with_one_sentence(play, tmp_path, arguments, parts) -> None:
@@ -265,7 +275,9 @@ def test_no_video_without_gl(play, tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("gl")
-@pytest.mark.parametrize(("program", "says"), [("false", "could not write the video"), ("/no/ffmpeg", "cannot run ffmpeg at /no/ffmpeg")])
+@pytest.mark.parametrize(
+    ("program", "says"), [("false", "could not write the video"), ("/no/ffmpeg", "cannot run ffmpeg at /no/ffmpeg")]
+)
 def test_what_was_there_stays_when_ffmpeg_fails(play, tmp_path, monkeypatch, program, says) -> None:
     monkeypatch.setattr(video, "_ffmpeg", lambda: program)
     (tmp_path / "a.mp4").write_text("old")

@@ -62,7 +62,9 @@ class TestContractInside:
             ({"observation": Term("gyro", 0.5)}, "gyro×0.25"),
         ],
     )
-    def test_another_robot_is_refused_and_the_field_named(self, go2: Robot, walk: Path, change: dict, named: str) -> None:
+    def test_another_robot_is_refused_and_the_field_named(
+        self, go2: Robot, walk: Path, change: dict, named: str
+    ) -> None:
         contract = go2.contract
         ((field, value),) = change.items()
         ours = getattr(contract, field)
@@ -86,12 +88,16 @@ class TestContractInside:
 
 
 class TestAttach:
-    def test_gives_a_contract_and_keeps_the_rest(self, go2: Robot, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_gives_a_contract_and_keeps_the_rest(
+        self, go2: Robot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         source = bare(tmp_path / "raw.onnx", 45, 12)
         model = onnx.load(source)
         helper.set_model_props(model, {KEPT: "logs/7"})
         onnx.save(model, source)
-        with pytest.raises(PolicyError, match=r"surefoot policy attach .*raw.onnx --robot ROBOT --out raw-attached.onnx"):
+        with pytest.raises(
+            PolicyError, match=r"surefoot policy attach .*raw.onnx --robot ROBOT --out raw-attached.onnx"
+        ):
             OnnxPolicy.load(source)
         attach_command(source, "go2", tmp_path / "new" / "walk.onnx")
         policy = OnnxPolicy.load(tmp_path / "new" / "walk.onnx")
@@ -204,11 +210,16 @@ class TestBadFiles:
         onnx.save(model, tmp_path / "new.onnx")
         (tmp_path / "garbage.onnx").write_bytes(b"garbage")
         code = (
-            "import sys\nfrom surefoot.errors import PolicyError\nfrom surefoot.policy import attach\nfrom surefoot.robot import load_robot\n"
-            "for name in sys.argv[1:]:\n try:\n  attach(name, load_robot('go2'), 'out.onnx')\n except PolicyError as reason: print(reason)\n"
+            "import sys\nfrom surefoot.errors import PolicyError\nfrom surefoot.policy import attach\nfrom"
+            " surefoot.robot import load_robot\nfor name in sys.argv[1:]:\n try:\n  attach(name, load_robot('go2'),"
+            " 'out.onnx')\n except PolicyError as reason: print(reason)\n"
         )
         done = subprocess.run(
-            [sys.executable, "-c", code, "new.onnx", "garbage.onnx"], cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code, "new.onnx", "garbage.onnx"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stderr == ""
         assert len(done.stdout.splitlines()) == 2
@@ -245,7 +256,11 @@ class TestRun:
         write_mlp(tmp_path / "p.onnx", go2.contract, weights, activation)
         observation = random.standard_normal((50, 45)).astype(np.float32)
         x = observation.astype(float)
-        shapes = {"relu": lambda v: np.maximum(v, 0), "elu": lambda v: np.where(v > 0, v, np.expm1(np.minimum(v, 0))), "tanh": np.tanh}
+        shapes = {
+            "relu": lambda v: np.maximum(v, 0),
+            "elu": lambda v: np.where(v > 0, v, np.expm1(np.minimum(v, 0))),
+            "tanh": np.tanh,
+        }
         for k, (matrix, bias) in enumerate(weights):
             x = x @ matrix.astype(np.float32) + bias.astype(np.float32)
             x = shapes[activation](x) if k < len(weights) - 1 else x
@@ -260,12 +275,16 @@ class TestRun:
         np.testing.assert_allclose(policy.run(observation), rows, atol=1e-6)
         assert np.array_equal(OnnxPolicy.load(walk, threads=2).run(observation), policy.run(observation))
 
-    def test_a_fixed_batch_of_one_runs_row_by_row(self, go2: Robot, tmp_path: Path, random: np.random.Generator) -> None:
+    def test_a_fixed_batch_of_one_runs_row_by_row(
+        self, go2: Robot, tmp_path: Path, random: np.random.Generator
+    ) -> None:
         attach(bare(tmp_path / "raw.onnx", 45, 12, batch=1), go2, tmp_path / "p.onnx")
         policy = OnnxPolicy.load(tmp_path / "p.onnx")
         observation = random.standard_normal((5, 45)).astype(np.float32)
         assert not policy.batched
-        np.testing.assert_allclose(policy.run(observation), np.repeat(observation.sum(1, keepdims=True), 12, axis=1), atol=1e-5)
+        np.testing.assert_allclose(
+            policy.run(observation), np.repeat(observation.sum(1, keepdims=True), 12, axis=1), atol=1e-5
+        )
 
     def test_not_finite_stays_in_its_row(self, walk: Path) -> None:
         observation = np.zeros((3, 45), np.float32)
@@ -285,7 +304,9 @@ class TestRun:
             ([(np.full((45, 12), np.nan), np.ones(12))], "diverged"),
         ],
     )
-    def test_weights_that_do_not_fit_are_not_written(self, go2: Robot, tmp_path: Path, weights: list, said: str) -> None:
+    def test_weights_that_do_not_fit_are_not_written(
+        self, go2: Robot, tmp_path: Path, weights: list, said: str
+    ) -> None:
         with pytest.raises(PolicyError, match=said):
             write_mlp(tmp_path / "p.onnx", go2.contract, weights)
         assert list(tmp_path.iterdir()) == []

@@ -48,7 +48,9 @@ class TestObserver:
     def test_history_is_oldest_first_and_a_reset_fills_it(self, go2: Robot, random: np.random.Generator) -> None:
         terms = (Term("command", 2.0), Term("gyro", 0.5, 3), Term("last_action", 1.0, 2))
         observer = Observer(dataclasses.replace(go2.contract, observation=terms), 2)
-        frames = [(sensors_of(random, 2), random.standard_normal((2, 3)), random.standard_normal((2, 12))) for _ in range(5)]
+        frames = [
+            (sensors_of(random, 2), random.standard_normal((2, 3)), random.standard_normal((2, 12))) for _ in range(5)
+        ]
         gyro = [0.5 * seen.gyro_rad_s for seen, _, _ in frames]
         last = [action for _, _, action in frames]
 
@@ -106,7 +108,9 @@ class TestAgents:
             assert not np.array_equal(action, other.act(seen, np.zeros((4, 3))))
         assert not make_agent("zero", go2, 4).act(seen, np.zeros((4, 3))).any()
 
-    def test_a_policy_sees_its_own_clipped_output(self, go2: Robot, tmp_path: Path, random: np.random.Generator) -> None:
+    def test_a_policy_sees_its_own_clipped_output(
+        self, go2: Robot, tmp_path: Path, random: np.random.Generator
+    ) -> None:
         contract = dataclasses.replace(go2.contract, action_clip=0.3)
         write_mlp(tmp_path / "p.onnx", contract, layers(contract))
         policy = OnnxPolicy.load(tmp_path / "p.onnx")
@@ -137,11 +141,18 @@ def scene(robot: Robot) -> mujoco.MjModel:
         motor = spec.add_actuator(
             name=joint, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT, forcelimited=True, forcerange=[-limit, limit]
         )
-        motor.gainprm[0], motor.biastype, motor.biasprm[1], motor.biasprm[2] = kp, mujoco.mjtBias.mjBIAS_AFFINE, -kp, -kd
+        motor.gainprm[0], motor.biastype, motor.biasprm[1], motor.biasprm[2] = (
+            kp,
+            mujoco.mjtBias.mjBIAS_AFFINE,
+            -kp,
+            -kd,
+        )
     return spec.compile()
 
 
-def trot(robot: Robot, model: mujoco.MjModel, command: tuple[float, float, float], seconds: float) -> tuple[np.ndarray, float]:
+def trot(
+    robot: Robot, model: mujoco.MjModel, command: tuple[float, float, float], seconds: float
+) -> tuple[np.ndarray, float]:
     """Mean velocity (forward, left, turn) in the base's axes after the first second, and the lowest uprightness."""
     data, agent, contract = mujoco.MjData(model), TrotAgent(robot), robot.contract
     qpos, qvel = joint_addresses(model, contract.joints)
@@ -151,7 +162,9 @@ def trot(robot: Robot, model: mujoco.MjModel, command: tuple[float, float, float
         turn = np.zeros(9)
         mujoco.mju_quat2Mat(turn, data.qpos[3:7])
         turn = turn.reshape(3, 3)
-        seen = Sensors(np.array([data.time]), data.qpos[None, qpos], data.qvel[None, qvel], data.qvel[None, 3:6], -turn[None, 2])
+        seen = Sensors(
+            np.array([data.time]), data.qpos[None, qpos], data.qvel[None, qvel], data.qvel[None, 3:6], -turn[None, 2]
+        )
         data.ctrl[:] = contract.pose_rad + contract.action_scale_rad * agent.act(seen, np.array([command]))[0]
         for _ in range(robot.substeps()):
             mujoco.mj_step(model, data)
@@ -164,7 +177,14 @@ def trot(robot: Robot, model: mujoco.MjModel, command: tuple[float, float, float
 class TestTrot:
     @pytest.mark.parametrize(
         ("command", "seconds"),
-        [((0.5, 0, 0), 10), ((-0.5, 0, 0), 3), ((0, 0.3, 0), 3), ((0, -0.3, 0), 3), ((0, 0, 0.8), 3), ((0, 0, -0.8), 3)],
+        [
+            ((0.5, 0, 0), 10),
+            ((-0.5, 0, 0), 3),
+            ((0, 0.3, 0), 3),
+            ((0, -0.3, 0), 3),
+            ((0, 0, 0.8), 3),
+            ((0, 0, -0.8), 3),
+        ],
     )
     def test_follows_the_command(self, go2: Robot, command: tuple[float, float, float], seconds: float) -> None:
         motion, upright = trot(go2, scene(go2), command, seconds)

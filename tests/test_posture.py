@@ -1,4 +1,6 @@
-"""Postures: the frame that is level in one, who has fallen out of it, and how a policy's file says that it means one."""
+"""Postures: the frame that is level in one, who has fallen out of it, and how a policy's file says that it
+means one.
+"""
 
 import json
 from dataclasses import replace
@@ -39,11 +41,15 @@ class TestFrame:
     def test_of_gravity_is_gravity_in_the_frame(self):
         quaternion = np.random.default_rng(0).normal(size=(20, 4))
         quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
-        np.testing.assert_allclose(HIND.turned(gravity_in_base(quaternion)), gravity_in_base(HIND.frame(quaternion)), atol=1e-12)
+        np.testing.assert_allclose(
+            HIND.turned(gravity_in_base(quaternion)), gravity_in_base(HIND.frame(quaternion)), atol=1e-12
+        )
 
     def test_walking_where_it_looks_is_forward(self):
         velocity = np.array([[np.cos(0.7), np.sin(0.7), 0.0]])
-        np.testing.assert_allclose(in_heading_frame(velocity, HIND.frame(pitched(np.pi / 2, 0.7))), [[1, 0, 0]], atol=1e-12)
+        np.testing.assert_allclose(
+            in_heading_frame(velocity, HIND.frame(pitched(np.pi / 2, 0.7))), [[1, 0, 0]], atol=1e-12
+        )
 
     def test_level_changes_nothing(self):
         quaternion = pitched(0.3, 0.5)
@@ -90,12 +96,19 @@ class TestInAPolicyFile:
     def write(self, path, robot, metadata, forward=(-0.1, 0.1)):
         contract = replace(robot.contract, command_range=(forward, (0.0, 0.0), (0.0, 0.0)))
         write_mlp(
-            path, contract, [(np.zeros((contract.observation_size, contract.n_joints)), np.zeros(contract.n_joints))], metadata=metadata
+            path,
+            contract,
+            [(np.zeros((contract.observation_size, contract.n_joints)), np.zeros(contract.n_joints))],
+            metadata=metadata,
         )
         return as_meant(robot, path)
 
     def test_is_read_back_to_the_last_bit(self, robot, tmp_path):
-        said = replace(HIND, pose_rad=tuple(np.random.default_rng(0).normal(size=robot.contract.n_joints).tolist()), feet=robot.feet[:2])
+        said = replace(
+            HIND,
+            pose_rad=tuple(np.random.default_rng(0).normal(size=robot.contract.n_joints).tolist()),
+            feet=robot.feet[:2],
+        )
         meant = self.write(tmp_path / "up.onnx", robot, {POSTURE_KEY: said.to_json()})
         assert meant.posture == said
         assert meant.contract.command_range[0] == (-0.1, 0.1)
@@ -103,7 +116,10 @@ class TestInAPolicyFile:
         assert meant.contract_hash == robot.contract_hash == robot.contract.hash != meant.contract.hash
 
     def test_attaching_the_contract_again_keeps_its_commands(self, robot, tmp_path):
-        for name, metadata, kept in (("up", {POSTURE_KEY: HIND.to_json()}, (-0.1, 0.1)), ("plain", {}, robot.contract.command_range[0])):
+        for name, metadata, kept in (
+            ("up", {POSTURE_KEY: HIND.to_json()}, (-0.1, 0.1)),
+            ("plain", {}, robot.contract.command_range[0]),
+        ):
             self.write(tmp_path / f"{name}.onnx", robot, metadata)
             attach(tmp_path / f"{name}.onnx", robot, tmp_path / "again.onnx")
             assert OnnxPolicy.load(tmp_path / "again.onnx").contract.command_range[0] == kept
@@ -115,12 +131,33 @@ class TestInAPolicyFile:
     @pytest.mark.parametrize(
         ("field", "value"),
         [
-            ("pitch_rad", 3.2), ("pitch_rad", float("nan")), ("pitch_rad", "1"), ("pitch_rad", 10**400), ("height_m", -1), ("height_m", 1e6),
-            ("height_m", None), ("rise_s", -1.0), ("rise_s", 61.0), ("rise_s", 1e300), ("rise_s", True), ("rise_s", 0), ("pose_rad", [1.0]),
-            ("pose_rad", "1" * 12), ("pose_rad", [1e300] * 12), ("pose_rad", [[0.0]] * 12), ("pose_rad", {}), ("feet", "FL"), ("feet", ["hand"]),
-            ("feet", [["FL"]]), ("name", ""), ("name", "x" * 41), ("name", "a\nb"), ("name", "\x1b[2J"), ("name", 7),
+            ("pitch_rad", 3.2),
+            ("pitch_rad", float("nan")),
+            ("pitch_rad", "1"),
+            ("pitch_rad", 10**400),
+            ("height_m", -1),
+            ("height_m", 1e6),
+            ("height_m", None),
+            ("rise_s", -1.0),
+            ("rise_s", 61.0),
+            ("rise_s", 1e300),
+            ("rise_s", True),
+            ("rise_s", 0),
+            ("pose_rad", [1.0]),
+            ("pose_rad", "1" * 12),
+            ("pose_rad", [1e300] * 12),
+            ("pose_rad", [[0.0]] * 12),
+            ("pose_rad", {}),
+            ("feet", "FL"),
+            ("feet", ["hand"]),
+            ("feet", [["FL"]]),
+            ("name", ""),
+            ("name", "x" * 41),
+            ("name", "a\nb"),
+            ("name", "\x1b[2J"),
+            ("name", 7),
         ],
-    )  # fmt: skip
+    )
     def test_what_no_robot_can_do_is_named(self, field, value):
         text = json.dumps(json.loads(HIND.to_json()) | {field: value})
         with pytest.raises(
@@ -130,9 +167,13 @@ class TestInAPolicyFile:
         assert len(str(said.value)) < 400
         assert str(said.value).isprintable()
 
-    @pytest.mark.parametrize("text", ["{", "[]", "null", '{"name": "x"}', "[" * 100_000, '{"pitch_rad": 1' + "0" * 5000 + "}"])
+    @pytest.mark.parametrize(
+        "text", ["{", "[]", "null", '{"name": "x"}', "[" * 100_000, '{"pitch_rad": 1' + "0" * 5000 + "}"]
+    )
     def test_what_is_no_posture_is_one_sentence(self, text):
-        with pytest.raises(PolicyError, match=r"posture inside walk.onnx .* is not a mapping with feet.* export the policy again"):
+        with pytest.raises(
+            PolicyError, match=r"posture inside walk.onnx .* is not a mapping with feet.* export the policy again"
+        ):
             read_posture(text, "walk.onnx", 12, ("FL", "FR"), 0.3)
 
     @pytest.mark.parametrize("forward", [(0.5, -0.5), (-11.0, 0.5), (0.0, 1e300)])
@@ -151,10 +192,15 @@ def log_of(robot, episode_s, metadata=None):
     rows, joints = sum(sizes), robot.contract.n_joints
     moving = np.random.default_rng(0).normal(size=(3, rows, joints))
     return RobotLog(
-        joints=robot.contract.joints, metadata={} if metadata is None else metadata, episode=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-        time_s=np.concatenate([np.arange(size) * robot.contract.control_dt_s for size in sizes]), command=np.zeros((rows, 3)),
-        joint_position_rad=moving[0], joint_velocity_rad_s=moving[1], action=moving[2],
-    )  # fmt: skip
+        joints=robot.contract.joints,
+        metadata={} if metadata is None else metadata,
+        episode=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        time_s=np.concatenate([np.arange(size) * robot.contract.control_dt_s for size in sizes]),
+        command=np.zeros((rows, 3)),
+        joint_position_rad=moving[0],
+        joint_velocity_rad_s=moving[1],
+        action=moving[2],
+    )
 
 
 class TestSchedule:
@@ -183,7 +229,9 @@ class TestSchedule:
 
     def test_a_log_of_another_posture_asks_for_its_policy(self, robot):
         log = log_of(robot, (6.0, 6.0), {"posture": "hind legs"})
-        with pytest.raises(GapError, match=r"in the posture 'hind legs', and not 'level'; give its policy with --policy"):
+        with pytest.raises(
+            GapError, match=r"in the posture 'hind legs', and not 'level'; give its policy with --policy"
+        ):
             schedule_of(log, robot)
         assert schedule_of(log, replace(robot, posture=HIND)).n == 2
 

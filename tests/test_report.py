@@ -1,4 +1,6 @@
-"""Reports: every figure is well-formed whatever the data, and a page is one file that fetches nothing and stays small."""
+"""Reports: every figure is well-formed whatever the data, and a page is one file that fetches nothing and
+stays small.
+"""
 
 import dataclasses
 import html.parser
@@ -43,7 +45,7 @@ from surefoot.report.charts import (
     ridges,
     scatter,
     timeline,
-)  # fmt: skip
+)
 from surefoot.report.charts.svg import Scale, escape, fit, limits, path, thinned
 from surefoot.report.doctor_page import doctor_page
 from surefoot.report.log_page import log_page
@@ -84,14 +86,29 @@ def diagnosis(log) -> Diagnosis:
             (first,),
         ),
         Finding("fall", "warning", "the robot fell", "gravity", "cut", "nothing", (), (cut,)),
-        Finding("time-gap", "warning", "a gap of 0.3 s", "rows 30 to 31", "velocity", "queue", (), (cut, Span(0, 0.1, 0.2))),
-        Finding("position-velocity", "warning", f"velocity of {first} disagrees with its position", "x", "y", "z", (first,), (cut,)),
+        Finding(
+            "time-gap", "warning", "a gap of 0.3 s", "rows 30 to 31", "velocity", "queue", (), (cut, Span(0, 0.1, 0.2))
+        ),
+        Finding(
+            "position-velocity",
+            "warning",
+            f"velocity of {first} disagrees with its position",
+            "x",
+            "y",
+            "z",
+            (first,),
+            (cut,),
+        ),
         Finding("saturated", "warning", "all joints at the limit", "2 %", "clipped", "slower", log.joints, (cut,)),
-        Finding("idle", "note", "stands still", "1 s", "little", "nothing", (), (Span(0, 0.0, 1.0), Span(999, 0.0, 1.0))),
+        Finding(
+            "idle", "note", "stands still", "1 s", "little", "nothing", (), (Span(0, 0.0, 1.0), Span(999, 0.0, 1.0))
+        ),
     )
     coverage = np.zeros((5, 3, 3))
     coverage[2, 1] = (0.25, 0.5, 0.25)
-    return Diagnosis(findings, usable, ((cut, "fall"),), Delay(0.012, 0.009, 0.016), 12.0, 60.0, coverage, "walk sideways")
+    return Diagnosis(
+        findings, usable, ((cut, "fall"),), Delay(0.012, 0.009, 0.016), 12.0, 60.0, coverage, "walk sideways"
+    )
 
 
 def parsed(figure: str) -> ElementTree.Element:
@@ -99,7 +116,9 @@ def parsed(figure: str) -> ElementTree.Element:
     root = ElementTree.fromstring(figure)
     assert root.tag == "svg"
     assert root.get("aria-label")
-    assert "nan" not in re.sub(r">[^<]*<", "><", figure).replace(root.get("aria-label"), "").lower()  # no coordinate is NaN
+    assert (
+        "nan" not in re.sub(r">[^<]*<", "><", figure).replace(root.get("aria-label"), "").lower()
+    )  # no coordinate is NaN
     width, height = map(float, root.get("viewBox").split()[2:])
     assert width > 0 < height
     return root
@@ -121,7 +140,11 @@ class Outline(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs) -> None:
         self.tags.add(tag)
-        self.addresses += [value for name, value in attrs if name in ("src", "href", "srcset", "xlink:href", "action", "data", "poster")]
+        self.addresses += [
+            value
+            for name, value in attrs
+            if name in ("src", "href", "srcset", "xlink:href", "action", "data", "poster")
+        ]
         assert not any(name.startswith("on") for name, _ in attrs)
         if tag not in VOID:
             self.open.append(tag)
@@ -157,10 +180,25 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("value", "shown"),
         [
-            (0.0, "0"), (-0.0, "0"), (1.0, "1"), (-1.5, "−1.5"), (0.012345, "0.0123"), (123.456, "123"), (1234.5, "1234"), (99999.0, "99999"), (1e5, "1e5"),
-            (1.5e-5, "1.5e−5"), (0.9996, "1"), (100.0, "100"), (math.nan, "–"), (math.inf, "∞"), (-math.inf, "−∞"), (5e-324, "4.94e−324"), (1.7e308, "1.7e308"),
+            (0.0, "0"),
+            (-0.0, "0"),
+            (1.0, "1"),
+            (-1.5, "−1.5"),
+            (0.012345, "0.0123"),
+            (123.456, "123"),
+            (1234.5, "1234"),
+            (99999.0, "99999"),
+            (1e5, "1e5"),
+            (1.5e-5, "1.5e−5"),
+            (0.9996, "1"),
+            (100.0, "100"),
+            (math.nan, "–"),
+            (math.inf, "∞"),
+            (-math.inf, "−∞"),
+            (5e-324, "4.94e−324"),
+            (1.7e308, "1.7e308"),
         ],
-    )  # fmt: skip
+    )
     def test_short(self, value, shown) -> None:
         assert number(value) == shown
 
@@ -224,9 +262,17 @@ class TestPaths:
 
 
 BAD = {
-    "empty": [], "one": [1.0], "constant": [3.3] * 50, "zeros": [0.0] * 50, "nan": [np.nan] * 50, "infinite": [np.inf, -np.inf, np.inf], "mixed": [1.0, np.nan, np.inf, -2.0],
-    "huge": [1e308, -1e308, 0.0], "tiny": [5e-324, 0.0], "offset": [1e15, 1e15 + 1],
-}  # fmt: skip
+    "empty": [],
+    "one": [1.0],
+    "constant": [3.3] * 50,
+    "zeros": [0.0] * 50,
+    "nan": [np.nan] * 50,
+    "infinite": [np.inf, -np.inf, np.inf],
+    "mixed": [1.0, np.nan, np.inf, -2.0],
+    "huge": [1e308, -1e308, 0.0],
+    "tiny": [5e-324, 0.0],
+    "offset": [1e15, 1e15 + 1],
+}
 
 
 @pytest.mark.parametrize("values", BAD.values(), ids=BAD)
@@ -239,7 +285,10 @@ class TestAnyData:
         for log_y in (False, True):
             root = parsed(
                 line_chart(
-                    [Series("a", x, values, low=values, high=values), Series("b", x, values, low=values, high=values, dots=True)],
+                    [
+                        Series("a", x, values, low=values, high=values),
+                        Series("b", x, values, low=values, high=values, dots=True),
+                    ],
                     "s",
                     "rad",
                     log_y=log_y,
@@ -250,7 +299,11 @@ class TestAnyData:
             assert ("no data" in words(root)) == (
                 not (np.isfinite(values) & (np.abs(values) <= 1e100) & (not log_y or np.array(values) > 0)).any()
             )
-        parsed(line_chart([Series("", values, x)], "s", "rad", shades=[Shade(math.nan, 1.0), Shade(0, 1, "r", True)], width=width))
+        parsed(
+            line_chart(
+                [Series("", values, x)], "s", "rad", shades=[Shade(math.nan, 1.0), Shade(0, 1, "r", True)], width=width
+            )
+        )
         parsed(convergence(x, values, 0.1, "iteration", "gap", width=width))
 
     def test_spreads(self, values, width) -> None:
@@ -273,28 +326,60 @@ class TestAnyData:
         parsed(heat_map([values], ["row"], names, "gap", floor=0.5, width=width))
         parsed(heat_map(np.array(values)[:, None], names, ["column"], "gap", width=width))
         parsed(correlation_matrix(np.resize(np.array(values or [0.0]), (len(names), len(names))), names, width=width))
-        parsed(intervals([Interval(n, v, v, v, (v, v), v, True) for n, v in zip(names, values, strict=True)], "N·m", width=width))
+        parsed(
+            intervals(
+                [Interval(n, v, v, v, (v, v), v, True) for n, v in zip(names, values, strict=True)], "N·m", width=width
+            )
+        )
         parsed(bars([Bar(n, v, v, v) for n, v in zip(names, values, strict=True)], "gap", floor=math.nan, width=width))
-        parsed(timeline([(n, [Piece(0.0, v), Piece(v, v, "cut")]) for n, v in zip(names, values, strict=True)], "s", width=width))
+        parsed(
+            timeline(
+                [(n, [Piece(0.0, v), Piece(v, v, "cut")]) for n, v in zip(names, values, strict=True)], "s", width=width
+            )
+        )
 
 
 class TestFigures:
     def test_hostile_names_are_text(self) -> None:
         figures = [
-            line_chart([Series(HOSTILE, [0, 1], [0, 1])], HOSTILE, HOSTILE, title=HOSTILE, shades=[Shade(0, 1, HOSTILE)], levels=[Level(0.5, HOSTILE)]),
+            line_chart(
+                [Series(HOSTILE, [0, 1], [0, 1])],
+                HOSTILE,
+                HOSTILE,
+                title=HOSTILE,
+                shades=[Shade(0, 1, HOSTILE)],
+                levels=[Level(0.5, HOSTILE)],
+            ),
             line_chart([], HOSTILE, HOSTILE, title=HOSTILE),
             distributions([Sample(HOSTILE, [1, 2])], HOSTILE, title=HOSTILE, marks=[(1.5, HOSTILE)]),
             ridges([(HOSTILE, [Sample(HOSTILE, [1, 2])])], HOSTILE),
-            scatter([Cloud(HOSTILE, [1], [2])], HOSTILE, HOSTILE, title=HOSTILE, polygon=[(0, 0), (1, 1)], polygon_label=HOSTILE),
-            heat_map([[1.0] * 9] * 2, [HOSTILE, "b"], [HOSTILE] * 9, HOSTILE, title=HOSTILE, floor=2, floor_label=HOSTILE),
+            scatter(
+                [Cloud(HOSTILE, [1], [2])],
+                HOSTILE,
+                HOSTILE,
+                title=HOSTILE,
+                polygon=[(0, 0), (1, 1)],
+                polygon_label=HOSTILE,
+            ),
+            heat_map(
+                [[1.0] * 9] * 2, [HOSTILE, "b"], [HOSTILE] * 9, HOSTILE, title=HOSTILE, floor=2, floor_label=HOSTILE
+            ),
             correlation_matrix(np.eye(2), [HOSTILE, HOSTILE]),
             correlation_matrix(np.eye(60), [HOSTILE] * 60, width=NARROW),
             intervals([Interval(HOSTILE, 1.0, 0.0, 2.0, (0, 3), 1.5)], HOSTILE, title=HOSTILE, reference_label=HOSTILE),
             bars([Bar(HOSTILE, 1.0)], HOSTILE, title=HOSTILE, keys=[(HOSTILE, 0)], floor=0.5, floor_label=HOSTILE),
             timeline([(HOSTILE, [Piece(0, 1, HOSTILE)])], HOSTILE, title=HOSTILE),
-        ]  # fmt: skip
+        ]
         for figure in figures:
-            assert not {e.tag for e in parsed(figure).iter()} - {"svg", "text", "tspan", "rect", "path", "circle", "title"}
+            assert not {e.tag for e in parsed(figure).iter()} - {
+                "svg",
+                "text",
+                "tspan",
+                "rect",
+                "path",
+                "circle",
+                "title",
+            }
             assert "<script" not in figure
 
     def test_robot_and_simulator_differ_by_more_than_colour(self) -> None:
@@ -316,7 +401,9 @@ class TestFigures:
         assert all(shown in words(root) for shown in ("0.01", "0.5", "0.02", "–"))
         strength = [float(e.get("fill-opacity")) for e in root.iter("rect") if e.get("class") == "u"]
         assert max(strength) == strength[1] > 10 * max(strength[0], strength[2])
-        assert not any(e.get("class") == "h" for e in parsed(heat_map(cells, ["a", "b"], ["x", "y"], "W1")).iter("path"))
+        assert not any(
+            e.get("class") == "h" for e in parsed(heat_map(cells, ["a", "b"], ["x", "y"], "W1")).iter("path")
+        )
 
     def test_flags_of_parameters_are_words(self) -> None:
         rows = [
@@ -340,7 +427,11 @@ class TestFigures:
         """A point alone is seen, and one without a spread has no whisker."""
         nan = math.nan
         root = parsed(
-            line_chart([Series("a", [0, 1, 2, 3], [1, 2, nan, 4], 2, [0.5, nan, nan, 3], [1.5, nan, nan, 5], dots=True)], "s", "rad")
+            line_chart(
+                [Series("a", [0, 1, 2, 3], [1, 2, nan, 4], 2, [0.5, nan, nan, 3], [1.5, nan, nan, 5], dots=True)],
+                "s",
+                "rad",
+            )
         )
         dots = [one for one in root.iter() if one.tag.endswith("circle")]
         assert [one.get("class") for one in dots] == ["d2"] * 3
@@ -349,7 +440,9 @@ class TestFigures:
         assert [one.split()[0] for one in whiskers] == [f"M{dots[k].get('cx')}" for k in (0, 2)]
 
     def test_a_shade_of_one_row_is_visible(self) -> None:
-        root = parsed(line_chart([Series("", np.arange(100), np.arange(100))], "s", "rad", shades=[Shade(50, 50, "dropout")]))
+        root = parsed(
+            line_chart([Series("", np.arange(100), np.arange(100))], "s", "rad", shades=[Shade(50, 50, "dropout")])
+        )
         mark = next(e for e in root.iter("rect") if e.get("class") == "p")
         assert float(mark.get("width")) >= 2
         assert "dropout" in words(root)
@@ -365,8 +458,12 @@ class TestFigures:
         matrix = np.eye(30)
         matrix[7, 3] = matrix[3, 7] = -0.97
         names = [f"friction of joint {i}" for i in range(30)]
-        assert "friction of joint 7, friction of joint 3" in words(parsed(correlation_matrix(matrix, names, width=NARROW)))
-        assert sum(e.tag == "circle" for e in parsed(correlation_matrix(matrix, names)).iter()) == 1  # negative ones are circles
+        assert "friction of joint 7, friction of joint 3" in words(
+            parsed(correlation_matrix(matrix, names, width=NARROW))
+        )
+        assert (
+            sum(e.tag == "circle" for e in parsed(correlation_matrix(matrix, names)).iter()) == 1
+        )  # negative ones are circles
 
     def test_long_names_are_cut_where_they_would_run_out(self) -> None:
         assert fit("short", 200) == "short"
@@ -384,7 +481,12 @@ class TestFigures:
 class TestPage:
     def test_everything_a_page_can_hold(self) -> None:
         page = Page(HOSTILE, HOSTILE)
-        page.tiles([Tile(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "bad", HOSTILE), Tile("Gap", 0.165, "", "floor 0.012", "good", "fine")])
+        page.tiles(
+            [
+                Tile(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "bad", HOSTILE),
+                Tile("Gap", 0.165, "", "floor 0.012", "good", "fine"),
+            ]
+        )
         page.section(HOSTILE)
         page.subsection(HOSTILE)
         page.text(HOSTILE)
@@ -425,7 +527,13 @@ class TestPage:
 
     def test_light_dark_phone_and_paper(self) -> None:
         rendered = Page("t").render()
-        for rule in ("prefers-color-scheme:dark", "@media print", "max-width:600px", "details::details-content", 'name="viewport"'):
+        for rule in (
+            "prefers-color-scheme:dark",
+            "@media print",
+            "max-width:600px",
+            "details::details-content",
+            'name="viewport"',
+        ):
             assert rule in rendered
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -461,7 +569,9 @@ class TestLogPage:
         outline = checked(page)
         assert outline.headings.count("h2") >= 5
         for joint in log.joints:
-            assert page.count(f">{joint}") >= 2 + 3 * 2  # traces of position and velocity; three distributions, wide and narrow
+            assert (
+                page.count(f">{joint}") >= 2 + 3 * 2
+            )  # traces of position and velocity; three distributions, wide and narrow
         assert f"A walk of {robot.name}" in page
         assert robot.hash in page
         assert len(page) < 500_000
@@ -487,7 +597,9 @@ class TestLogPage:
         expected = np.array(contract.pose_rad) + np.array(contract.action_scale_rad) * log.action
         np.testing.assert_allclose(targets[1:], expected[1:, order])
         first = order[0]
-        assert targets[0, 0] == pytest.approx(contract.pose_rad[first] + contract.action_scale_rad[first] * contract.action_clip)
+        assert targets[0, 0] == pytest.approx(
+            contract.pose_rad[first] + contract.action_scale_rad[first] * contract.action_clip
+        )
 
     def test_joints_that_the_robot_lacks(self, log, robot) -> None:
         one_known = dataclasses.replace(log, joints=(log.joints[0], *(f"other{i}" for i in range(1, len(log.joints)))))
@@ -516,17 +628,31 @@ class TestLogPage:
         n, joints = log.joint_position_rad.shape
         rng = np.random.default_rng(0)
         full = dataclasses.replace(
-            log, torque_nm=rng.normal(0, 5, (n, joints)), motor_temperature_c=rng.uniform(30, 60, (n, joints)), battery_v=np.linspace(29, 27, n)[:, None],
-            quaternion=np.tile([1.0, 0, 0, 0], (n, 1)), foot_contact=np.ones((n, 4)),
-        )  # fmt: skip
+            log,
+            torque_nm=rng.normal(0, 5, (n, joints)),
+            motor_temperature_c=rng.uniform(30, 60, (n, joints)),
+            battery_v=np.linspace(29, 27, n)[:, None],
+            quaternion=np.tile([1.0, 0, 0, 0], (n, 1)),
+            foot_contact=np.ones((n, 4)),
+        )
         page = log_page(full, robot, "t")
         checked(page)
         for heading in ("Torque against speed", "hottest motor", "battery"):
             assert heading in page
         broken = dataclasses.replace(
-            full, joints=(HOSTILE, *full.joints[1:]), metadata={"robot": HOSTILE, "control_hz": HOSTILE, "fallen_episodes": HOSTILE, HOSTILE: {"source": HOSTILE}},
-            **{name: np.full_like(getattr(full, name), np.nan) for name in ("command", "joint_velocity_rad_s", "action", "torque_nm", "gravity", "battery_v")},
-        )  # fmt: skip
+            full,
+            joints=(HOSTILE, *full.joints[1:]),
+            metadata={
+                "robot": HOSTILE,
+                "control_hz": HOSTILE,
+                "fallen_episodes": HOSTILE,
+                HOSTILE: {"source": HOSTILE},
+            },
+            **{
+                name: np.full_like(getattr(full, name), np.nan)
+                for name in ("command", "joint_velocity_rad_s", "action", "torque_nm", "gravity", "battery_v")
+            },
+        )
         broken = dataclasses.replace(broken, joint_position_rad=np.full_like(log.joint_position_rad, np.inf))
         checked(log_page(broken, robot, HOSTILE))
 
@@ -582,7 +708,9 @@ class TestDoctorPage:
         assert page.count('<article class="card') == 6
         words_ = re.findall(r'<span class="mark \w+"><svg.*?</svg><span>(\w+)</span>', page)
         assert words_ == ["error", "warning", "warning", "warning", "warning", "note"]
-        shapes = {word: shape for shape, word in re.findall(r'<span class="mark \w+">(<svg.*?</svg>)<span>(\w+)</span>', page)}
+        shapes = {
+            word: shape for shape, word in re.findall(r'<span class="mark \w+">(<svg.*?</svg>)<span>(\w+)</span>', page)
+        }
         assert len(set(shapes.values())) == 3  # told apart without colour
         for finding in diagnosis.findings:
             assert escape(finding.title) in page
@@ -595,7 +723,13 @@ class TestDoctorPage:
 
     def test_a_finding_shows_its_place(self, log, robot, diagnosis) -> None:
         page = doctor_page(diagnosis, log, robot, "Doctor")
-        cards = dict(zip([f.code for f in diagnosis.findings], re.findall(r"<article.*?</article>", page, flags=re.S), strict=True))
+        cards = dict(
+            zip(
+                [f.code for f in diagnosis.findings],
+                re.findall(r"<article.*?</article>", page, flags=re.S),
+                strict=True,
+            )
+        )
         cut = diagnosis.cuts[0][0]
         for code in ("fall", "time-gap", "saturated", "position-velocity"):
             assert f"episode 1, {cut.start_s:.2f} to {cut.end_s:.2f} s" in cards[code]
@@ -646,9 +780,14 @@ class TestDoctorPage:
             (Span(0, math.nan, math.nan), Span(0, -5.0, 1e9)),
         )
         worst = dataclasses.replace(
-            diagnosis, findings=(finding,), cuts=((Span(0, math.nan, 1.0), HOSTILE), (Span(0, 0.0, 1e9), HOSTILE)), usable=np.zeros(len(log.time_s), dtype=bool),
-            delay=Delay(math.nan, math.nan, math.inf), usable_s=math.nan, coverage=np.full((1, 1, 1), np.nan),
-        )  # fmt: skip
+            diagnosis,
+            findings=(finding,),
+            cuts=((Span(0, math.nan, 1.0), HOSTILE), (Span(0, 0.0, 1e9), HOSTILE)),
+            usable=np.zeros(len(log.time_s), dtype=bool),
+            delay=Delay(math.nan, math.nan, math.inf),
+            usable_s=math.nan,
+            coverage=np.full((1, 1, 1), np.nan),
+        )
         checked(doctor_page(worst, dataclasses.replace(log, gravity=None), robot, HOSTILE))
         checked(doctor_page(dataclasses.replace(worst, coverage=np.zeros((0, 0, 0))), log, robot, HOSTILE))
 
@@ -662,7 +801,23 @@ class TestCommand:
         page = out.read_text(encoding="utf-8")
         checked(page)
         assert "<title>walk.parquet</title>" in page
-        assert run(["log", "plot", str(tmp_path / "walk.parquet"), "--out", str(out), "--episode", "1", "2", "--title", "Tuesday"]) == 0
+        assert (
+            run(
+                [
+                    "log",
+                    "plot",
+                    str(tmp_path / "walk.parquet"),
+                    "--out",
+                    str(out),
+                    "--episode",
+                    "1",
+                    "2",
+                    "--title",
+                    "Tuesday",
+                ]
+            )
+            == 0
+        )
         assert "<title>Tuesday</title>" in out.read_text(encoding="utf-8")
         assert "<h2>Episode 2</h2>" in out.read_text(encoding="utf-8")
 

@@ -105,7 +105,10 @@ def test_exact_name_wins_over_pattern_and_later_pattern_over_earlier(tmp_path: P
 
 
 def test_scene_does_not_inherit_the_models_defaults(tmp_path: Path) -> None:
-    default = '<default><motor gear="150" ctrlrange="-1 1" forcerange="-1 1"/><geom contype="0" margin="0.3" density="5"/></default>'
+    default = (
+        '<default><motor gear="150" ctrlrange="-1 1" forcerange="-1 1"/><geom contype="0" margin="0.3"'
+        ' density="5"/></default>'
+    )
     spec = bare_spec(tiny_model(tmp_path, default=default))
     spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
     spec.add_actuator(name="m", target="left_hip", trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()

@@ -36,7 +36,9 @@ def started(folder: Path, model: Path) -> tuple[Robot, str]:
     return load_robot(folder), text
 
 
-@pytest.mark.parametrize("model", [GO2 / "go2.xml", HEXAPOD / "hexapod.xml", BIPED / "biped.urdf"], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "model", [GO2 / "go2.xml", HEXAPOD / "hexapod.xml", BIPED / "biped.urdf"], ids=lambda path: path.stem
+)
 def test_starter_loads_and_marks_every_guess(tmp_path: Path, model: Path) -> None:
     robot, text = started(tmp_path / "copy", model)
     truth = load_robot(model.parent)
@@ -49,10 +51,21 @@ def test_starter_loads_and_marks_every_guess(tmp_path: Path, model: Path) -> Non
     assert set(robot.contract.joints) == set(truth.contract.joints)
     assert robot.passive_joints == ()
     assert robot.base_height_m > 0
-    assert set(dict(guessed(text))) >= {"name", "base", "feet", "joints", "pose_rad", "kp_nm_per_rad", "observation", "symmetry"}
+    assert set(dict(guessed(text))) >= {
+        "name",
+        "base",
+        "feet",
+        "joints",
+        "pose_rad",
+        "kp_nm_per_rad",
+        "observation",
+        "symmetry",
+    }
 
 
-@pytest.mark.parametrize("model", [GO2 / "go2.xml", HEXAPOD / "hexapod.xml", BIPED / "biped.urdf"], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "model", [GO2 / "go2.xml", HEXAPOD / "hexapod.xml", BIPED / "biped.urdf"], ids=lambda path: path.stem
+)
 def test_starter_finds_the_symmetry_that_was_written_by_hand(tmp_path: Path, model: Path) -> None:
     def signed_pairs(robot: Robot) -> dict[str, tuple[str, float]]:
         assert robot.mirror is not None
@@ -67,7 +80,12 @@ def test_starter_takes_limits_and_speeds_of_a_urdf(tmp_path: Path) -> None:
     assert robot.contract.torque_limit_nm == load_robot(BIPED).contract.torque_limit_nm
     assert robot.contract.velocity_limit_rad_s == load_robot(BIPED).contract.velocity_limit_rad_s
     assert "velocity in the URDF" in text
-    assert robot.contract.pose_rad[:4] == (0.0, -0.55, 1.1, -0.55)  # the knee's 0 is at the edge; hip and ankle make up for it
+    assert robot.contract.pose_rad[:4] == (
+        0.0,
+        -0.55,
+        1.1,
+        -0.55,
+    )  # the knee's 0 is at the edge; hip and ankle make up for it
 
 
 def test_starter_takes_keyframe_gains_and_limits_of_an_mjcf(tmp_path: Path) -> None:
@@ -128,7 +146,12 @@ def test_starter_takes_the_heaviest_free_body_for_the_robot(tmp_path: Path) -> N
 
 def test_starter_quotes_names_that_yaml_would_misread(tmp_path: Path) -> None:
     model = tiny_model(tmp_path)
-    model.write_text(model.read_text().replace('"left_hip"', '"no"').replace('"right_hip"', '"1e3: x"').replace('"shoulder"', '"a[0]"'))
+    model.write_text(
+        model.read_text()
+        .replace('"left_hip"', '"no"')
+        .replace('"right_hip"', '"1e3: x"')
+        .replace('"shoulder"', '"a[0]"')
+    )
     (tmp_path / "robot.yaml").write_text(starter_yaml(model))
     assert load_robot(tmp_path).contract.joints == ("no", "1e3: x", "a[0]")
 

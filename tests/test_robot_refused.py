@@ -25,7 +25,11 @@ def test_joint_named_twice_in_the_model(tmp_path: Path) -> None:
 
 
 def test_joint_named_twice_in_the_yaml(tmp_path: Path) -> None:
-    refused(tiny(tmp_path, TINY_YAML.replace("[left_hip, right_hip]", "[left_hip, left_hip]")), "'left_hip' twice", "one place")
+    refused(
+        tiny(tmp_path, TINY_YAML.replace("[left_hip, right_hip]", "[left_hip, left_hip]")),
+        "'left_hip' twice",
+        "one place",
+    )
 
 
 def test_gains_of_the_wrong_length(tmp_path: Path) -> None:
@@ -33,10 +37,15 @@ def test_gains_of_the_wrong_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [".nan", ".inf", "-.inf", "1.0e+400", "{left_hip: .nan, right_hip: 1}", "[1, .inf]", "true", "ten", "null", "'10'"]
+    "value",
+    [".nan", ".inf", "-.inf", "1.0e+400", "{left_hip: .nan, right_hip: 1}", "[1, .inf]", "true", "ten", "null", "'10'"],
 )
 def test_limit_that_is_no_finite_number(tmp_path: Path, value: str) -> None:
-    refused(tiny(tmp_path, TINY_YAML.replace("torque_limit_nm: 10", f"torque_limit_nm: {value}")), "torque_limit_nm", "finite number")
+    refused(
+        tiny(tmp_path, TINY_YAML.replace("torque_limit_nm: 10", f"torque_limit_nm: {value}")),
+        "torque_limit_nm",
+        "finite number",
+    )
 
 
 @pytest.mark.parametrize("key", ["control_hz", "physics_hz", "base_height_m", "action_clip"])
@@ -46,8 +55,12 @@ def test_scalar_that_is_no_number_above_zero(tmp_path: Path, key: str, value: st
     refused(tiny(tmp_path, text), key, "above 0")
 
 
-@pytest.mark.parametrize(("limits", "part"), [("nan 1", "nan to 1"), ("-1 nan", "-1 to nan"), ("2 1", "2 to 1"), ("1 1", "1 to 1")])
-def test_model_range_that_mujoco_takes_for_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: str, part: str) -> None:
+@pytest.mark.parametrize(
+    ("limits", "part"), [("nan 1", "nan to 1"), ("-1 nan", "-1 to nan"), ("2 1", "2 to 1"), ("1 1", "1 to 1")]
+)
+def test_model_range_that_mujoco_takes_for_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: str, part: str
+) -> None:
     monkeypatch.chdir(tmp_path)  # MuJoCo writes its warning about NaN into the current folder
     refused(tiny(tmp_path, range=f'range="{limits}"'), "left_hip", part)
 
@@ -57,18 +70,25 @@ def test_infinite_model_range(tmp_path: Path) -> None:
 
 
 def test_pose_outside_the_range(tmp_path: Path) -> None:
-    refused(changed(tmp_path, GO2, pose_rad={"*": 0.0}), "pose_rad of FL_calf_joint is 0", "-2.7227 to -0.83776", "degrees")
+    refused(
+        changed(tmp_path, GO2, pose_rad={"*": 0.0}), "pose_rad of FL_calf_joint is 0", "-2.7227 to -0.83776", "degrees"
+    )
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "part"), [("kp_nm_per_rad", 0, "above 0"), ("kd_nms_per_rad", -1, "at least 0"), ("action_scale_rad", -0.1, "above 0")]
+    ("key", "value", "part"),
+    [("kp_nm_per_rad", 0, "above 0"), ("kd_nms_per_rad", -1, "at least 0"), ("action_scale_rad", -0.1, "above 0")],
 )
 def test_sign_of_gains(tmp_path: Path, key: str, value: float, part: str) -> None:
     refused(changed(tmp_path, HEXAPOD, **{key: value}), key, part)
 
 
 def test_unknown_key_gets_the_nearest_name(tmp_path: Path) -> None:
-    refused(changed(tmp_path, HEXAPOD, torque_limits_nm=4), "unknown key 'torque_limits_nm'", "did you mean 'torque_limit_nm'")
+    refused(
+        changed(tmp_path, HEXAPOD, torque_limits_nm=4),
+        "unknown key 'torque_limits_nm'",
+        "did you mean 'torque_limit_nm'",
+    )
 
 
 def test_missing_key(tmp_path: Path) -> None:
@@ -98,7 +118,9 @@ def test_not_text(tmp_path: Path) -> None:
 
 
 def test_missing_model(tmp_path: Path) -> None:
-    refused(tiny(tmp_path, TINY_YAML.replace("tiny.xml", "tinny.xml")), "tinny.xml does not exist", "relative to the folder")
+    refused(
+        tiny(tmp_path, TINY_YAML.replace("tiny.xml", "tinny.xml")), "tinny.xml does not exist", "relative to the folder"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "no xml", "<mujoco><foo/></mujoco>", "<mujoco>"])
@@ -121,7 +143,9 @@ def test_foot_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_foot_that_does_not_collide(tmp_path: Path) -> None:
-    refused(tiny(tmp_path, leg=LEG.replace("/>", ' contype="0" conaffinity="0"/>')), "'left_leg' has no shape that collides")
+    refused(
+        tiny(tmp_path, leg=LEG.replace("/>", ' contype="0" conaffinity="0"/>')), "'left_leg' has no shape that collides"
+    )
 
 
 def test_foot_named_twice(tmp_path: Path) -> None:
@@ -130,7 +154,9 @@ def test_foot_named_twice(tmp_path: Path) -> None:
 
 def test_unknown_joint(tmp_path: Path) -> None:
     refused(
-        tiny(tmp_path, TINY_YAML.replace("[left_hip,", "[left_hips,")), "no hinge or slide joint 'left_hips'", "did you mean 'left_hip'"
+        tiny(tmp_path, TINY_YAML.replace("[left_hip,", "[left_hips,")),
+        "no hinge or slide joint 'left_hips'",
+        "did you mean 'left_hip'",
     )
 
 
@@ -143,7 +169,9 @@ def test_mapping_that_leaves_joints_out(tmp_path: Path) -> None:
 
 
 def test_physics_rate_that_is_no_multiple(tmp_path: Path) -> None:
-    refused(changed(tmp_path, BIPED, physics_hz=500), "physics_hz 500 is not a multiple of control_hz 40", "for example 480")
+    refused(
+        changed(tmp_path, BIPED, physics_hz=500), "physics_hz 500 is not a multiple of control_hz 40", "for example 480"
+    )
 
 
 def test_imu_that_is_no_site_on_the_base(tmp_path: Path) -> None:
@@ -166,7 +194,8 @@ def test_observation_that_is_wrong(tmp_path: Path, value: object, part: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("value", "part"), [({"vx": [0, 1]}, "did you mean 'vx_m_s'"), ({"vx_m_s": [1, 0]}, "[lowest, highest]"), ([1], "vx_m_s")]
+    ("value", "part"),
+    [({"vx": [0, 1]}, "did you mean 'vx_m_s'"), ({"vx_m_s": [1, 0]}, "[lowest, highest]"), ([1], "vx_m_s")],
 )
 def test_command_range_that_is_wrong(tmp_path: Path, value: object, part: str) -> None:
     refused(changed(tmp_path, HEXAPOD, command_range=value), "command_range", part)

@@ -135,14 +135,24 @@ def test_table_names_passive_joints_and_what_is_not_given(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.25, "0.25"), (-1.8, "-1.8"), (0.1 + 0.2, "~0.3"), (math.pi, "~3.14159"), (1e-7, "1e-07"), (1234567.0, "~1.23457e+06"), (0.0, "0")],
+    [
+        (0.25, "0.25"),
+        (-1.8, "-1.8"),
+        (0.1 + 0.2, "~0.3"),
+        (math.pi, "~3.14159"),
+        (1e-7, "1e-07"),
+        (1234567.0, "~1.23457e+06"),
+        (0.0, "0"),
+    ],
 )
 def test_rounded_numbers_are_marked(value: float, text: str) -> None:
     assert number(value) == text
 
 
 @pytest.mark.usefixtures("gl")
-def test_check_prints_the_table_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_prints_the_table_and_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     tyro.cli(cli.check, args=[str(HEXAPOD)])
     out = capsys.readouterr().out
@@ -153,7 +163,9 @@ def test_check_prints_the_table_and_draws(tmp_path: Path, capsys: pytest.Capture
     assert (tmp_path / "sub" / "x.png").is_file()
 
 
-def test_check_without_gl_warns_and_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_without_gl_warns_and_succeeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MUJOCO_GL", "off")
     cli.check(str(HEXAPOD), tmp_path / "x.png")
     captured = capsys.readouterr()

@@ -1,4 +1,6 @@
-"""The policies that ship with the Go2: what they were trained as, what torch said, and that they walk, on four legs and on two."""
+"""The policies that ship with the Go2: what they were trained as, what torch said, and that they walk, on
+four legs and on two.
+"""
 
 import json
 from pathlib import Path
@@ -34,7 +36,9 @@ class TestFiles:
     def test_onnx_says_what_torch_said(self, go2, folder, name):
         """The actions that the trained torch network gave to these 1,000 observations, kept when it was exported."""
         obs = np.random.default_rng(0).normal(size=(1000, go2.contract.observation_size)).astype(np.float32)
-        np.testing.assert_allclose(OnnxPolicy.load(folder / f"{name}.onnx").run(obs), np.load(GOLDEN / f"{name}_actions.npy"), atol=1e-5)
+        np.testing.assert_allclose(
+            OnnxPolicy.load(folder / f"{name}.onnx").run(obs), np.load(GOLDEN / f"{name}_actions.npy"), atol=1e-5
+        )
 
     def test_config_and_figures_belong_to_it(self, go2, folder, name):
         inside = {entry.key: entry.value for entry in onnx.load(folder / f"{name}.onnx").metadata_props}
@@ -62,7 +66,9 @@ class TestWalk:
 class TestBiped:
     def test_rises_and_stays_up(self, go2):
         meant = as_meant(go2, go2.path.parent / "policies" / "biped.onnx")
-        result = evaluate(meant, lambda n: Worlds(meant, n), lambda n: make_agent("biped", meant, n), episodes=5, straight_episodes=2)
+        result = evaluate(
+            meant, lambda n: Worlds(meant, n), lambda n: make_agent("biped", meant, n), episodes=5, straight_episodes=2
+        )
         assert result.stand.stood == 5
         assert result.walk.falls + result.pushed.falls <= 1
         assert result.directions["+x"].way_m > 1.2

@@ -29,7 +29,8 @@ def test_a_comment_can_be_read_back(text) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("\x1b]0;owned\x07", "␛]0;owned␇"), ("a\tb\n", "a\tb\n"), ("\x9b31m", "�31m"), ("\u202eb", "�b"), ("é·N", "é·N")]
+    ("text", "shown"),
+    [("\x1b]0;owned\x07", "␛]0;owned␇"), ("a\tb\n", "a\tb\n"), ("\x9b31m", "�31m"), ("\u202eb", "�b"), ("é·N", "é·N")],
 )
 def test_what_is_shown_instead(text, shown) -> None:
     assert for_terminal(text) == shown

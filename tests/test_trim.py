@@ -49,7 +49,10 @@ def answering(monkeypatch, answer, falls=nobody):
 def heard_through(command, table):
     """The definition, in other words than those of the module."""
     return np.array(
-        [c + np.concatenate([[1.0], c]) @ t for c, t in zip(command, np.broadcast_to(table, (len(command), 4, 3)), strict=True)]
+        [
+            c + np.concatenate([[1.0], c]) @ t
+            for c, t in zip(command, np.broadcast_to(table, (len(command), 4, 3)), strict=True)
+        ]
     )
 
 
@@ -68,7 +71,10 @@ class TestWhatIsFound:
         assert "falls from" in found.says
 
     def test_what_makes_a_robot_creep_that_is_told_to_stand_is_left_out(self, go2, monkeypatch):
-        answering(monkeypatch, lambda told, heard: np.where(told.any(axis=1, keepdims=True), 0.8 * heard - [0.1, 0, 0], 1.0 * heard))
+        answering(
+            monkeypatch,
+            lambda told, heard: np.where(told.any(axis=1, keepdims=True), 0.8 * heard - [0.1, 0, 0], 1.0 * heard),
+        )
         found = trimmed(go2)
         assert found.reason == ""
         assert not found.table[0].any()
@@ -96,7 +102,11 @@ class TestWhatIsFound:
             (lambda told, heard: 0.5 * heard, lambda heard: heard[:, 0] > 1.05, "fell with it"),
             (lambda told, heard: 0.5 * heard, lambda heard: heard[:, 0] > 1.3, "fell with it, 0 without"),
             (lambda told, heard: np.add(told, [0.0, 0.1, 0.0]), nobody, "would go from 0.100 to 0.100"),
-            (lambda told, heard: told + 0.02 * np.random.default_rng(len(told)).standard_normal(told.shape), nobody, "may be chance"),
+            (
+                lambda told, heard: told + 0.02 * np.random.default_rng(len(told)).standard_normal(told.shape),
+                nobody,
+                "may be chance",
+            ),
         ],
     )
     def test_a_policy_that_gains_nothing_is_left_alone(self, go2, monkeypatch, answer, falls, reason):
@@ -113,7 +123,9 @@ class TestWhatIsFound:
     def test_one_more_fall_may_be_chance(self, go2, monkeypatch):
         fell = iter([(), (), (130,), (), (), (3, 130, 131)])
         for _ in range(2):
-            answering(monkeypatch, lambda told, heard: 0.8 * heard, lambda heard: np.isin(np.arange(len(heard)), next(fell)))
+            answering(
+                monkeypatch, lambda told, heard: 0.8 * heard, lambda heard: np.isin(np.arange(len(heard)), next(fell))
+            )
             assert trimmed(go2).reason == ""
 
 
@@ -121,7 +133,10 @@ class TestFolding:
     @pytest.mark.parametrize("normalized", [False, True])
     @pytest.mark.parametrize("history", [1, 3])
     def test_the_network_acts_as_the_old_one_on_the_corrected_command(self, go2, tmp_path, normalized, history):
-        terms = tuple(replace(term, history=history, scale=1.7) if term.name == "command" else term for term in go2.contract.observation)
+        terms = tuple(
+            replace(term, history=history, scale=1.7) if term.name == "command" else term
+            for term in go2.contract.observation
+        )
         contract, rng = replace(go2.contract, observation=terms), np.random.default_rng(0)
         size = contract.observation_size
         scale, offset = (rng.uniform(0.5, 2, size), rng.standard_normal(size)) if normalized else (None, None)
@@ -135,7 +150,9 @@ class TestFolding:
             write_chain(tmp_path / f"{k}.onnx", contract, one, {})
         for _ in range(4):  # the command changes, so that the frames of a history differ
             command = rng.uniform(-1, 1, (5, 3))
-            before = OnnxPolicy.load(tmp_path / "0.onnx").run(old.observe(worlds.sensors, heard_through(command, TABLE), np.zeros((5, 12))))
+            before = OnnxPolicy.load(tmp_path / "0.onnx").run(
+                old.observe(worlds.sensors, heard_through(command, TABLE), np.zeros((5, 12)))
+            )
             after = OnnxPolicy.load(tmp_path / "1.onnx").run(new.observe(worlds.sensors, command, np.zeros((5, 12))))
             np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
 
@@ -149,7 +166,9 @@ class TestFolding:
         path = tmp_path / "wrong.onnx"
         chain = import_policy(shipped, (8,)).chain
         write_chain(path, go2.contract, folded(chain, go2.contract, wrong), {})
-        found = trim(go2, OnnxPolicy.load(path), lambda n, seed, period: Worlds(go2, n, seed=seed, noise_period=period), 2.0)
+        found = trim(
+            go2, OnnxPolicy.load(path), lambda n, seed, period: Worlds(go2, n, seed=seed, noise_period=period), 2.0
+        )
         assert found.reason == ""
         assert found.after_m_s < 0.4 * found.before_m_s
         assert found.table[1, 0] > 0.2
@@ -162,7 +181,9 @@ class TestWalking:
         write_chain(tmp_path / "stiff.onnx", go2.contract, standing(go2.contract), {})
         tables = np.zeros((2, 4, 3))
         tables[1, 0] = 9.0
-        error = module._lasting_error(go2, OnnxPolicy.load(tmp_path / "stiff.onnx"), Worlds(go2, 2), np.zeros((2, 3)), 2.0, tables)
+        error = module._lasting_error(
+            go2, OnnxPolicy.load(tmp_path / "stiff.onnx"), Worlds(go2, 2), np.zeros((2, 3)), 2.0, tables
+        )
         assert np.isnan(error[1]).all()
         assert np.abs(error[0]).max() < 0.1
 
@@ -189,7 +210,9 @@ class TestWalking:
 
 
 def standing(contract) -> Chain:
-    """Holds the default pose, but swings all hips to one side and folds the legs there with the command's first number."""
+    """Holds the default pose, but swings all hips to one side and folds the legs there with the command's
+    first number.
+    """
     weights = np.zeros((contract.observation_size, contract.n_joints))
     start = 0
     for term in contract.observation:
@@ -204,14 +227,28 @@ class TestInFineTuning:
     def test_zero_iterations_only_trim(self, go2, tmp_path, monkeypatch):
         answering(monkeypatch, lambda told, heard: 0.8 * heard)
         old, said = OnnxPolicy.load(go2.path.parent / "policies" / "walk.onnx"), []
-        path = finetune(go2, old, by_type(go2), walk(go2), tmp_path, length=Length(0), settings=replace(SMALL, trim_s=4.0), say=said.append)
-        noted = json.loads(next(entry.value for entry in onnx.load(path).metadata_props if entry.key == "surefoot.trim"))
+        path = finetune(
+            go2,
+            old,
+            by_type(go2),
+            walk(go2),
+            tmp_path,
+            length=Length(0),
+            settings=replace(SMALL, trim_s=4.0),
+            say=said.append,
+        )
+        noted = json.loads(
+            next(entry.value for entry in onnx.load(path).metadata_props if entry.key == "surefoot.trim")
+        )
         table = np.array(noted["old"]["table"])
         np.testing.assert_allclose(np.diag(table[1:]), 0.25, atol=0.02)
         assert sum("trimmed" in line for line in said) == 1
         command, worlds = np.array([[0.4, 0.1, -0.2]]), Worlds(go2, 1, threads=1)
         heard = heard_through(command, table)
-        acts = [PolicyAgent(policy, go2, 1).act(worlds.sensors, said) for policy, said in ((OnnxPolicy.load(path), command), (old, heard))]
+        acts = [
+            PolicyAgent(policy, go2, 1).act(worlds.sensors, said)
+            for policy, said in ((OnnxPolicy.load(path), command), (old, heard))
+        ]
         np.testing.assert_allclose(*acts, atol=1e-5)
 
     def test_training_begins_from_the_trimmed_policy_and_is_trimmed_again(self, go2, tmp_path, monkeypatch):
@@ -227,7 +264,9 @@ class TestInFineTuning:
         chains = [read_chain(onnx.load(one)) for one in (path, shipped.name)]
         ratio = [np.linalg.norm(chain.layers[0][0], axis=1) for chain in chains]
         hears = ratio[0] / ratio[1]
-        assert (np.abs(hears - 1.25**2) < 0.1).sum() == 3  # corrected twice by a fifth: the answer here is the same after training
+        assert (
+            np.abs(hears - 1.25**2) < 0.1
+        ).sum() == 3  # corrected twice by a fifth: the answer here is the same after training
 
     def test_what_was_only_trimmed_is_nothing_to_go_on_from(self, go2, folder, tmp_path, monkeypatch):
         answering(monkeypatch, lambda told, heard: 0.8 * heard)
@@ -235,10 +274,16 @@ class TestInFineTuning:
         paths = []
         for name, lengths in (("at once", (1,)), ("trim first", (0, 1))):
             for length in lengths:
-                paths.append(finetune(go2, policy, by_type(go2), walk(go2), tmp_path / name, length=Length(length), settings=settings))
+                paths.append(
+                    finetune(
+                        go2, policy, by_type(go2), walk(go2), tmp_path / name, length=Length(length), settings=settings
+                    )
+                )
         assert paths[0].read_bytes() == paths[-1].read_bytes()
 
-    def test_a_restart_that_is_killed_while_it_trims_does_not_bring_the_old_run_back(self, go2, folder, tmp_path, monkeypatch):
+    def test_a_restart_that_is_killed_while_it_trims_does_not_bring_the_old_run_back(
+        self, go2, folder, tmp_path, monkeypatch
+    ):
         def killed(*_):
             raise KeyboardInterrupt
 
@@ -246,7 +291,16 @@ class TestInFineTuning:
         finetune(go2, policy, by_type(go2), walk(go2), tmp_path, length=Length(1), settings=SMALL)
         monkeypatch.setattr(module, "_lasting_error", killed)
         with pytest.raises(KeyboardInterrupt):
-            finetune(go2, policy, by_type(go2), walk(go2), tmp_path, length=Length(1), settings=replace(SMALL, trim_s=4.0), restart=True)
+            finetune(
+                go2,
+                policy,
+                by_type(go2),
+                walk(go2),
+                tmp_path,
+                length=Length(1),
+                settings=replace(SMALL, trim_s=4.0),
+                restart=True,
+            )
         assert not (tmp_path / "checkpoint.safetensors").exists()
 
     def test_the_task_says_what_is_commanded(self, go2, folder, tmp_path, monkeypatch):
@@ -258,16 +312,34 @@ class TestInFineTuning:
 
         monkeypatch.setattr(module, "_lasting_error", error)
         task = replace(walk(go2), command_range=((-0.2, 0.4), (0.0, 0.0), (-0.3, 0.3)))
-        finetune(go2, policy_of(go2, folder), by_type(go2), task, tmp_path, length=Length(0), settings=replace(SMALL, trim_s=4.0))
+        finetune(
+            go2,
+            policy_of(go2, folder),
+            by_type(go2),
+            task,
+            tmp_path,
+            length=Length(0),
+            settings=replace(SMALL, trim_s=4.0),
+        )
         seen = np.concatenate(seen)
         assert seen[:, 0].min() < -0.15
         assert 0.3 < seen[:, 0].max() <= 0.4
         assert not seen[:, 1].any()
 
     @pytest.mark.parametrize("length", [Length(), Length(-5), Length(seconds=0.0)])
-    def test_a_length_of_nothing_is_refused_where_zero_iterations_were_not_asked_for(self, go2, folder, tmp_path, length):
+    def test_a_length_of_nothing_is_refused_where_zero_iterations_were_not_asked_for(
+        self, go2, folder, tmp_path, length
+    ):
         with pytest.raises(FitError, match="0 iterations only trim"):
-            finetune(go2, policy_of(go2, folder), by_type(go2), walk(go2), tmp_path, length=length, settings=replace(SMALL, trim_s=4.0))
+            finetune(
+                go2,
+                policy_of(go2, folder),
+                by_type(go2),
+                walk(go2),
+                tmp_path,
+                length=length,
+                settings=replace(SMALL, trim_s=4.0),
+            )
 
     def test_a_policy_to_be_copied_is_not_only_trimmed(self, go2, tmp_path):
         source = onnx.load(policy_of(go2, tmp_path).name)
@@ -276,6 +348,11 @@ class TestInFineTuning:
         onnx.save(source, tmp_path / "abs.onnx")
         with pytest.raises(FitError, match="has to be copied"):
             finetune(
-                go2, OnnxPolicy.load(tmp_path / "abs.onnx"), adapted(go2, {}), walk(go2), tmp_path / "out", length=Length(0),
+                go2,
+                OnnxPolicy.load(tmp_path / "abs.onnx"),
+                adapted(go2, {}),
+                walk(go2),
+                tmp_path / "out",
+                length=Length(0),
                 settings=replace(SMALL, trim_s=4.0),
-            )  # fmt: skip
+            )

@@ -1,4 +1,6 @@
-"""Virtual robots: what their YAML says arrives in the simulator, and every mistake in it is answered with one sentence."""
+"""Virtual robots: what their YAML says arrives in the simulator, and every mistake in it is answered with
+one sentence.
+"""
 
 import shutil
 
@@ -82,14 +84,18 @@ def test_every_written_value_of_a_shipped_twin_arrives(name: str) -> None:
                 continue
             got = worlds.get("motor_strength" if key == "strength" else prefix + key)
             if isinstance(value, dict):
-                value = [next(v for pattern, v in value.items() if joint.endswith(pattern.lstrip("*"))) for joint in joints]
+                value = [
+                    next(v for pattern, v in value.items() if joint.endswith(pattern.lstrip("*"))) for joint in joints
+                ]
             np.testing.assert_array_equal(got, np.broadcast_to(value, got.shape))
             checked += 1
     assert checked >= 6
     for spring in written.get("springs", []):
         has = np.array([joint.endswith(spring["joints"].lstrip("*")) for joint in joints])
         assert has.sum() == 4
-        np.testing.assert_array_equal(worlds.get("spring_stiffness_nm_per_rad")[0], np.where(has, spring["stiffness_nm_per_rad"], 0.0))
+        np.testing.assert_array_equal(
+            worlds.get("spring_stiffness_nm_per_rad")[0], np.where(has, spring["stiffness_nm_per_rad"], 0.0)
+        )
         np.testing.assert_array_equal(worlds.get("spring_rest_rad")[0][has], spring["rest_rad"])
     assert twin.time_jitter_s == written["time_jitter_s"]
 
@@ -117,8 +123,8 @@ def test_the_documented_example(twin, go2) -> None:
 
 def test_list_number_and_patterns_on_another_robot(tmp_path) -> None:
     (tmp_path / "old.yaml").write_text(
-        f"robot: {HEXAPOD}\narmature_kgm2: {np.linspace(0.001, 0.002, 18).tolist()}\nbase_com_offset_m: {{x: 0.01}}\nlink_mass_kg: {{plate: 2.5}}\n"
-        'motor: {torque_limit_nm: {"*.coxa": 2.0}, backlash_rad: 0.01}\n'
+        f"robot: {HEXAPOD}\narmature_kgm2: {np.linspace(0.001, 0.002, 18).tolist()}\nbase_com_offset_m: {{x:"
+        ' 0.01}\nlink_mass_kg: {plate: 2.5}\nmotor: {torque_limit_nm: {"*.coxa": 2.0}, backlash_rad: 0.01}\n'
     )
     twin = load_twin(tmp_path / "old.yaml")
     worlds = twin.worlds(1)
@@ -168,12 +174,20 @@ def test_physics_at_1_khz(twin) -> None:
 
 def test_hash_changes_with_every_hidden_value(twin) -> None:
     variants = [
-        {}, {"dry_friction_nm": 0.3}, {"dry_friction_nm": 0.30000000000000004}, {"dry_friction_nm": {"FL_hip_joint": 0.3}}, {"viscous_friction_nms": 0.3},
-        {"motor": {"strength": 0.9}}, {"motor": {"stall_torque_nm": 28, "no_load_speed_rad_s": 24}},
+        {},
+        {"dry_friction_nm": 0.3},
+        {"dry_friction_nm": 0.30000000000000004},
+        {"dry_friction_nm": {"FL_hip_joint": 0.3}},
+        {"viscous_friction_nms": 0.3},
+        {"motor": {"strength": 0.9}},
+        {"motor": {"stall_torque_nm": 28, "no_load_speed_rad_s": 24}},
         {"motor": {"stall_torque_nm": {"FL_hip_joint": 28}, "no_load_speed_rad_s": {"FL_hip_joint": 24}}},
-        {"springs": [{"joints": "FL_hip_joint", "stiffness_nm_per_rad": 1, "rest_rad": 0}]}, {"time_jitter_s": 0.001}, {"time_shift_s": 0.001},
-        {"time_shift_s": [0, 0.001]}, {"physics_hz": 1000},
-    ]  # fmt: skip
+        {"springs": [{"joints": "FL_hip_joint", "stiffness_nm_per_rad": 1, "rest_rad": 0}]},
+        {"time_jitter_s": 0.001},
+        {"time_shift_s": 0.001},
+        {"time_shift_s": [0, 0.001]},
+        {"physics_hz": 1000},
+    ]
     hashes = [twin(**keys).hash for keys in variants]
     assert len(set(hashes)) == len(variants)
     assert hashes == [twin(**keys).hash for keys in variants]
@@ -183,7 +197,9 @@ def test_hash_ignores_how_a_value_is_written(twin) -> None:
     first = twin(dry_friction_nm=[0.3] * 12, delay_s=0).hash
     assert twin(dry_friction_nm=0.3, delay_s=0).hash == first
     assert twin(delay_s=0.0, dry_friction_nm={"*": 0.3}).hash == first
-    assert twin("notes: 5 Nm on the calf?\nrobot: go2\ndelay_s: 0\ndry_friction_nm: {FL_*: 0.3, '*': 3e-1}").hash == first
+    assert (
+        twin("notes: 5 Nm on the calf?\nrobot: go2\ndelay_s: 0\ndry_friction_nm: {FL_*: 0.3, '*': 3e-1}").hash == first
+    )
 
 
 @pytest.mark.parametrize(

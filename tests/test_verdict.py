@@ -1,4 +1,6 @@
-"""`surefoot verdict`: figures that agree with `evaluate`, one batch for all simulators, and GO or NO-GO where it must be."""
+"""`surefoot verdict`: figures that agree with `evaluate`, one batch for all simulators, and GO or NO-GO
+where it must be.
+"""
 
 import dataclasses
 import json
@@ -29,7 +31,20 @@ from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
 SMALL = Effort(episodes=3, straight_episodes=2, candidates=3, candidate_episodes=2, seconds=1.5)
 ONE = Effort(episodes=1, straight_episodes=1, candidates=1, candidate_episodes=1, seconds=1.0)
-FEW = ("--episodes", 3, "--straight-episodes", 2, "--candidates", 2, "--candidate-episodes", 2, "--seconds", 1.5, "--threads", 1)
+FEW = (
+    "--episodes",
+    3,
+    "--straight-episodes",
+    2,
+    "--candidates",
+    2,
+    "--candidate-episodes",
+    2,
+    "--seconds",
+    1.5,
+    "--threads",
+    1,
+)
 
 
 def adaptation_of(robot: Robot) -> Adaptation:
@@ -39,7 +54,16 @@ def adaptation_of(robot: Robot) -> Adaptation:
         value = 0.2 if knob.parameter == "dry_friction_nm" else 0.004
         where = tuple(robot.contract.joints[k] for k in knob.entries) if knob.label else ()
         knobs.append(
-            Fitted(knob.name, knob.parameter, where, knob.unit, knob.start, value, (0.5 * value, 1.5 * value), (knob.low, knob.high))
+            Fitted(
+                knob.name,
+                knob.parameter,
+                where,
+                knob.unit,
+                knob.start,
+                value,
+                (0.5 * value, 1.5 * value),
+                (knob.low, knob.high),
+            )
         )
         settings[knob.parameter] = [value] * robot.contract.n_joints
     return Adaptation(robot.name, robot.hash, "static", tuple(knobs), settings)
@@ -72,9 +96,15 @@ class TestTrials:
         for module in (sys.modules["surefoot.verify.evaluate"], trials):  # the package has a function of that name
             monkeypatch.setattr(module, "START_SPREAD_RAD", 0.0)
             monkeypatch.setattr(module, "EPISODE_S", 4.0)
-        robot = dataclasses.replace(go2, contract=dataclasses.replace(go2.contract, command_range=((0.5, 0.5), (0.2, 0.2), (0.0, 0.0))))
-        expected = evaluate(robot, lambda n: Worlds(robot, n, threads=1), agents(robot, "trot"), episodes=1, straight_episodes=1)
-        (found,) = run_trials(robot, [Place("nominal", Physics(robot), 1, 1)], agents(robot, "trot"), seconds=4.0, threads=1)
+        robot = dataclasses.replace(
+            go2, contract=dataclasses.replace(go2.contract, command_range=((0.5, 0.5), (0.2, 0.2), (0.0, 0.0)))
+        )
+        expected = evaluate(
+            robot, lambda n: Worlds(robot, n, threads=1), agents(robot, "trot"), episodes=1, straight_episodes=1
+        )
+        (found,) = run_trials(
+            robot, [Place("nominal", Physics(robot), 1, 1)], agents(robot, "trot"), seconds=4.0, threads=1
+        )
         for name in ("velocity_error_m_s", "turn_error_rad_s"):
             assert getattr(found, name)[0] == pytest.approx(getattr(expected.walk, name), rel=1e-9)
         assert found.cost_of_transport == pytest.approx(expected.walk.cost_of_transport, rel=1e-9)
@@ -104,7 +134,9 @@ class TestTrials:
         for k, track in enumerate(tracks.values()):
             assert len(track.ahead_m) == len(track.low_m) == 1 + 5
             assert track.left_m[-1] == pytest.approx(found.lateral_m[k].mean(), abs=6e-4)
-            assert (track.low_m[-1], track.high_m[-1]) == pytest.approx((found.lateral_m[k].min(), found.lateral_m[k].max()), abs=6e-4)
+            assert (track.low_m[-1], track.high_m[-1]) == pytest.approx(
+                (found.lateral_m[k].min(), found.lateral_m[k].max()), abs=6e-4
+            )
             assert track.ahead_m[-1] == pytest.approx(found.way_m[k].mean(), abs=6e-4)
 
     def test_a_fall_leaves_no_drift_and_is_counted(self, go2) -> None:
@@ -116,7 +148,11 @@ class TestTrials:
     def test_pushes_reach_the_pushed_episodes_alone(self, go2, monkeypatch) -> None:
         (calm,) = run_trials(go2, [Place("a", Physics(go2), 2, 1)], agents(go2, "zero"), seconds=1.0, threads=1)
         again = run_trials(
-            go2, [Place("a", Physics(go2), 2, 1), Place("b", Physics(go2), 1, 1)], agents(go2, "zero"), seconds=1.0, threads=1
+            go2,
+            [Place("a", Physics(go2), 2, 1), Place("b", Physics(go2), 1, 1)],
+            agents(go2, "zero"),
+            seconds=1.0,
+            threads=1,
         )[0]
         np.testing.assert_array_equal(calm.power_w, again.power_w)
         kicked = []
@@ -187,13 +223,20 @@ class TestVerdict:
         push = TorqueCurve(tuple(range(12)), (-9.0, 9.0), (3.0, 3.0))
         pull = Network("action", (Group(go2.contract.joints, ((np.zeros((1, 3)), np.full(1, 9.0)),), 0.1),))
         fitted = Adaptation.physics
-        monkeypatch.setattr(Adaptation, "physics", lambda self, robot: dataclasses.replace(fitted(self, robot), curves=(push,)))
+        monkeypatch.setattr(
+            Adaptation, "physics", lambda self, robot: dataclasses.replace(fitted(self, robot), curves=(push,))
+        )
         changed = judged(go2, "trot", "trot", ONE, twin=Twin("mine", Physics(go2, network=pull)))
-        values = [[one.before.value("velocity_error_m_s") for one in (*found.named, *found.candidates)] for found in (plain, changed)]
+        values = [
+            [one.before.value("velocity_error_m_s") for one in (*found.named, *found.candidates)]
+            for found in (plain, changed)
+        ]
         assert [a == b for a, b in zip(*values, strict=True)] == [True, False, False, False]
 
     def test_a_robot_that_only_turns_has_no_straight_walks(self, go2) -> None:
-        turning = dataclasses.replace(go2, contract=dataclasses.replace(go2.contract, command_range=((0.0, 0.0), (0.0, 0.0), (-1.0, 1.0))))
+        turning = dataclasses.replace(
+            go2, contract=dataclasses.replace(go2.contract, command_range=((0.0, 0.0), (0.0, 0.0), (-1.0, 1.0)))
+        )
         found = judged(turning, "trot", "zero", dataclasses.replace(SMALL, seconds=1.0))
         assert found.paths["adapted"] == ({}, {})
         assert found.named[0].falls.episodes == SMALL.episodes
@@ -201,7 +244,9 @@ class TestVerdict:
 
     def test_no_room_in_the_intervals_leaves_no_candidates(self, go2) -> None:
         exact = adaptation_of(go2)
-        exact = dataclasses.replace(exact, knobs=tuple(dataclasses.replace(k, interval=(k.value, k.value)) for k in exact.knobs))
+        exact = dataclasses.replace(
+            exact, knobs=tuple(dataclasses.replace(k, interval=(k.value, k.value)) for k in exact.knobs)
+        )
         found = reach_verdict(go2, agents(go2, "trot"), agents(go2, "trot"), exact, effort=SMALL, threads=1)
         assert found.pooled is None
         assert found.candidates == found.corners == found.worst == ()
@@ -234,7 +279,18 @@ class TestCommand:
     def test_itself_is_no_go_with_exit_code_3_on_any_robot(self, surefoot, here) -> None:
         write_adaptation(here / "fit" / "adaptation.json", adaptation_of(load_robot(HEXAPOD)))
         code, said, error = surefoot(
-            "verdict", "--before", "trot", "--after", "trot", "--adaptation", "fit", "--robot", HEXAPOD, "--out", "v", *FEW
+            "verdict",
+            "--before",
+            "trot",
+            "--after",
+            "trot",
+            "--adaptation",
+            "fit",
+            "--robot",
+            HEXAPOD,
+            "--out",
+            "v",
+            *FEW,
         )
         assert (code, error) == (3, "")
         assert "NO-GO\n  adapted: no figure is better beyond its uncertainty" in said
@@ -271,7 +327,9 @@ class TestCommand:
     def test_a_policy_of_another_robot_is_refused(self, surefoot, here, go2) -> None:
         write_adaptation(here / "fit" / "adaptation.json", adaptation_of(load_robot(HEXAPOD)))
         walk = go2.path.parent / "policies" / "walk.onnx"
-        code, _, error = surefoot("verdict", "--before", "trot", "--after", walk, "--adaptation", "fit", "--robot", HEXAPOD)
+        code, _, error = surefoot(
+            "verdict", "--before", "trot", "--after", walk, "--adaptation", "fit", "--robot", HEXAPOD
+        )
         assert code == 2
         assert "was made for another robot than this 'hexapod'" in error
 
@@ -286,22 +344,36 @@ class TestPage:
         ]
         assert verdict_facts(reasons, ["yaw-rate error 0.2 → 0.1 rad/s", "total drift 2 → 1 m"], "not known") == [
             ("Against it", "Adapted: no figure is better."),
-            ("Against it", "Nominal: falls in 9 of 40 episodes instead of 0; clearly worse in velocity error 0.1 → 0.2 m/s, total drift 1.0 → 2.0 m."),
+            (
+                "Against it",
+                (
+                    "Nominal: falls in 9 of 40 episodes instead of 0; clearly worse in velocity error 0.1 → 0.2 m/s,"
+                    " total drift 1.0 → 2.0 m."
+                ),
+            ),
             ("Better", "In the adapted simulator: yaw-rate error 0.2 → 0.1 rad/s; total drift 2 → 1 m."),
             ("The fit", "Not known."),
-        ]  # fmt: skip
+        ]
 
     @pytest.mark.parametrize(
         ("value", "figure", "words"),
-        [(0.00829, "drift_m", "+0.008"), (-1.0, "drift_m", "−1.000"), (-1e-9, "drift_m", "0.000"), (231.44, "power_w", "+231.4"), (np.nan, "drift_m", "fell")],
-    )  # fmt: skip
+        [
+            (0.00829, "drift_m", "+0.008"),
+            (-1.0, "drift_m", "−1.000"),
+            (-1e-9, "drift_m", "0.000"),
+            (231.44, "power_w", "+231.4"),
+            (np.nan, "drift_m", "fell"),
+        ],
+    )
     def test_a_figure_has_the_same_decimals_everywhere(self, value, figure, words) -> None:
         assert figure_words(value, figure, signed=True) == words
 
     def test_hostile_names_stay_text_and_falls_draw_nothing(self, go2) -> None:
         found = judged(go2, "trot", lambda n: Throw(), dataclasses.replace(SMALL, candidates=2, seconds=2.0))
         reasons = tuple(dataclasses.replace(reason, says=HOSTILE) for reason in found.reasons)
-        page = verdict_page(dataclasses.replace(found, reasons=reasons), go2, {"command": HOSTILE, HOSTILE: HOSTILE}, HOSTILE)
+        page = verdict_page(
+            dataclasses.replace(found, reasons=reasons), go2, {"command": HOSTILE, HOSTILE: HOSTILE}, HOSTILE
+        )
         checked(page)
         assert "<script>alert" not in page
         assert page.count("NO-GO") >= 1

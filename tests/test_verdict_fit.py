@@ -1,4 +1,6 @@
-"""What a verdict says about the fit that it stands on: what was left of the gap, a fit that came no nearer, one that is not known."""
+"""What a verdict says about the fit that it stands on: what was left of the gap, a fit that came no nearer,
+one that is not known.
+"""
 
 import dataclasses
 import json
@@ -20,7 +22,11 @@ WORSE = BEFORE_GAP | {"total": 0.25}
 def figures(after=ADAPTED_GAP, held=ADAPTED_GAP, adaptation=None) -> dict:
     """As fit.json holds them."""
     gaps = {"before": BEFORE_GAP, "after": after, "held_out_before": held and BEFORE_GAP, "held_out_after": held}
-    return {"gaps": gaps, "knobs": [dataclasses.asdict(knob) for knob in adaptation.knobs] if adaptation else [], "traces_rad": None}
+    return {
+        "gaps": gaps,
+        "knobs": [dataclasses.asdict(knob) for knob in adaptation.knobs] if adaptation else [],
+        "traces_rad": None,
+    }
 
 
 class TestSentence:
@@ -32,8 +38,8 @@ class TestSentence:
     def test_left_on_held_out_episodes_counts_and_not_what_was_fitted(self) -> None:
         found = FitGap.of(figures(held=LEFT))
         assert found.left
-        assert found.says == (
-            "the fit left 0.031 of a gap of 0.192 (floor 0.012) on held-out episodes: "
+        assert (
+            found.says == "the fit left 0.031 of a gap of 0.192 (floor 0.012) on held-out episodes: "
             "what is better in the adapted simulator may be less on the robot"
         )
 
@@ -52,7 +58,11 @@ class TestSentence:
     def test_joint_positions_of_a_stand(self) -> None:
         fitted, held = {"before": 0.05, "after": 0.01}, {"before": 0.05, "after": 0.012}
         found = FitGap.of(figures() | {"traces_rad": [fitted, held]})
-        assert found.says == "with the fit, joint positions are 0.012 rad off the recorded ones instead of 0.050, on held-out episodes"
+        assert (
+            found.says
+            == "with the fit, joint positions are 0.012 rad off the recorded ones instead of 0.050, on held-out"
+            " episodes"
+        )
         assert not FitGap.of(figures() | {"traces_rad": [{"before": 0.05, "after": 0.06}, None]}).nearer
 
 
@@ -71,10 +81,14 @@ class TestRead:
 
     def test_figures_of_another_fit_or_without_numbers_are_not_known(self, go2, tmp_path) -> None:
         adaptation = adaptation_of(go2)
-        other = dataclasses.replace(adaptation, knobs=(dataclasses.replace(adaptation.knobs[0], value=0.123), *adaptation.knobs[1:]))
+        other = dataclasses.replace(
+            adaptation, knobs=(dataclasses.replace(adaptation.knobs[0], value=0.123), *adaptation.knobs[1:])
+        )
         (tmp_path / "fit.json").write_text(json.dumps(figures(adaptation=other)))
         assert read_fit_gap(tmp_path, adaptation) is None
-        (tmp_path / "fit.json").write_text(json.dumps(figures(held=ADAPTED_GAP | {"total": None}, adaptation=adaptation)))
+        (tmp_path / "fit.json").write_text(
+            json.dumps(figures(held=ADAPTED_GAP | {"total": None}, adaptation=adaptation))
+        )
         assert read_fit_gap(tmp_path, adaptation) is None
 
 
@@ -86,10 +100,13 @@ class TestNominal:
     @pytest.mark.parametrize(
         ("fit", "counts"),
         [
-            (None, True), (FitGap.of(figures()), False), (FitGap.of(figures(held=LEFT)), False), (FitGap.of(figures(held=None)), True),
+            (None, True),
+            (FitGap.of(figures()), False),
+            (FitGap.of(figures(held=LEFT)), False),
+            (FitGap.of(figures(held=None)), True),
             (FitGap.of(figures(held=BEFORE_GAP | {"total": 0.12})), True),
         ],
-    )  # fmt: skip
+    )
     def test_counts_unless_held_out_episodes_say_that_the_robot_is_elsewhere(self, fit, counts) -> None:
         reasons, _ = judge([self.POOR, GOOD], None, [], FULL, fit=fit)
         assert [(reason.rule, reason.simulator) for reason in reasons] == ([("worse", NOMINAL)] if counts else [])

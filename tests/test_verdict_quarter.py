@@ -1,4 +1,6 @@
-"""The worst quarter of the candidates: found where it is there, not where chance makes one, and with the episodes that a loop walks."""
+"""The worst quarter of the candidates: found where it is there, not where chance makes one, and with the
+episodes that a loop walks.
+"""
 
 from collections.abc import Sequence
 
@@ -20,22 +22,40 @@ SOME, MANY = 25, 200  # tries, for what holds on average
 DIRECTIONS = 4
 
 
-def trial(drift_m: Sequence[float], error_m_s: Sequence[float], fell: np.ndarray | None = None, pushed: np.ndarray | None = None) -> Trial:
+def trial(
+    drift_m: Sequence[float],
+    error_m_s: Sequence[float],
+    fell: np.ndarray | None = None,
+    pushed: np.ndarray | None = None,
+) -> Trial:
     """What one policy did in one simulator, like others but for what is given."""
     episodes, straight = len(error_m_s), len(drift_m)
     same = np.ones(episodes)
     way = np.full((DIRECTIONS, straight), 4.0)
     return Trial(
-        directions=("+x", "-x", "+y", "-y"), fell=np.zeros(episodes, bool) if fell is None else fell,
-        fell_pushed=np.zeros(episodes, bool) if pushed is None else pushed, fell_straight=np.zeros((DIRECTIONS, straight), bool),
-        velocity_error_m_s=np.array(error_m_s), turn_error_rad_s=same, power_w=same, action_change=same, joint_acceleration_rad_s2=same,
-        cost_of_transport=1.0, commanded_m=np.full(DIRECTIONS, 4.0), way_m=way, lateral_m=np.tile(np.array(drift_m) / DIRECTIONS, (DIRECTIONS, 1)),
+        directions=("+x", "-x", "+y", "-y"),
+        fell=np.zeros(episodes, bool) if fell is None else fell,
+        fell_pushed=np.zeros(episodes, bool) if pushed is None else pushed,
+        fell_straight=np.zeros((DIRECTIONS, straight), bool),
+        velocity_error_m_s=np.array(error_m_s),
+        turn_error_rad_s=same,
+        power_w=same,
+        action_change=same,
+        joint_acceleration_rad_s2=same,
+        cost_of_transport=1.0,
+        commanded_m=np.full(DIRECTIONS, 4.0),
+        way_m=way,
+        lateral_m=np.tile(np.array(drift_m) / DIRECTIONS, (DIRECTIONS, 1)),
         path_m=np.zeros((DIRECTIONS, straight, 2, 2)),
-    )  # fmt: skip
+    )
 
 
-def drawn(seed: int, changes_m: Sequence[float], scatter_m: float = 0.2, effort: Effort = LOOP) -> list[tuple[Trial, Trial]]:
-    """Candidates that drift 1.5 m before and are off by `changes_m` after; commands scatter for all of them alike, noise for each."""
+def drawn(
+    seed: int, changes_m: Sequence[float], scatter_m: float = 0.2, effort: Effort = LOOP
+) -> list[tuple[Trial, Trial]]:
+    """Candidates that drift 1.5 m before and are off by `changes_m` after; commands scatter for all of them
+    alike, noise for each.
+    """
     random = np.random.default_rng(seed)
     straight, walking = effort.candidate_straight, effort.candidate_episodes
     shared = random.normal(0, scatter_m / 2, straight)
@@ -75,7 +95,10 @@ class TestQuarter:
         found = [drawn(seed, [0.0] * ROBOTS, scatter_m=0.6) for seed in range(MANY)]
         changes = np.array([compare_worst(QUARTER, pairs).change["drift_m"].value for pairs in found])
         assert abs(changes.mean()) < 3 * changes.std() / np.sqrt(MANY)
-        chosen = [np.sort([(new.drift_m - old.drift_m).mean() for old, new in pairs])[-ROBOTS // 4 :].mean() for pairs in found]
+        chosen = [
+            np.sort([(new.drift_m - old.drift_m).mean() for old, new in pairs])[-ROBOTS // 4 :].mean()
+            for pairs in found
+        ]
         assert np.mean(chosen) > 5 * abs(changes.mean())
         assert np.mean([worse(compare_worst(QUARTER, pairs), "drift_m", FULL) for pairs in found]) < 0.1
 
@@ -103,7 +126,13 @@ class TestFalls:
         """Together there are fewer falls than before."""
         often, rarely, never = np.arange(8) < 6, np.arange(8) < 2, np.zeros(8, bool)
         drift, error = np.full(4, 1.5), np.linspace(0.08, 0.12, 8)
-        pairs = [(trial(drift, error, pushed=never if k < 2 else rarely), trial(drift, error, pushed=often if k < 2 else never)) for k in range(ROBOTS)]  # fmt: skip
+        pairs = [
+            (
+                trial(drift, error, pushed=never if k < 2 else rarely),
+                trial(drift, error, pushed=often if k < 2 else never),
+            )
+            for k in range(ROBOTS)
+        ]
         found = compare_worst(QUARTER, pairs)
         assert (found.falls_pushed.episodes, found.falls_pushed.before, found.falls_pushed.after) == (16, 0, 12)
         assert compare_over(POOLED, pairs).falls_pushed.chance > 0.5
@@ -111,7 +140,9 @@ class TestFalls:
         assert not {POOLED, TOGETHER} & {one.simulator for one in reasons(pairs)}
 
     def test_straight_walks_of_one_start_stay_in_one_half(self) -> None:
-        """A start from which both robots of a quarter fall in all directions must not choose the quarter that it is counted in."""
+        """A start from which both robots of a quarter fall in all directions must not choose the quarter
+        that it is counted in.
+        """
         drift, error = np.full(4, 1.5), np.linspace(0.08, 0.12, 8)
         calm = trial(drift, error)
         pairs = [(calm, calm) for _ in range(ROBOTS)]

@@ -28,9 +28,14 @@ from surefoot.verify.rules import (
 
 FULL = {"velocity_error_m_s": 1.0, "turn_error_rad_s": 1.0, "drift_m": 12.0, "way_error_m": 12.0}
 OLD = {
-    "velocity_error_m_s": 0.1, "turn_error_rad_s": 0.1, "drift_m": 2.0, "way_error_m": 2.0, "power_w": 50.0, "action_change": 0.2,
+    "velocity_error_m_s": 0.1,
+    "turn_error_rad_s": 0.1,
+    "drift_m": 2.0,
+    "way_error_m": 2.0,
+    "power_w": 50.0,
+    "action_change": 0.2,
     "joint_acceleration_rad_s2": 100.0,
-}  # fmt: skip
+}
 NO_FALLS = Falls(40, 0, 0, 0)
 
 
@@ -38,19 +43,25 @@ def about(value: float, half: float = 0.0) -> Estimate:
     return Estimate(value, value - half, value + half, 10)
 
 
-def made(name: str, half: float = 0.001, falls: Falls = NO_FALLS, pushed: Falls = NO_FALLS, cost: float = 1.0, **new: float) -> Compared:
+def made(
+    name: str, half: float = 0.001, falls: Falls = NO_FALLS, pushed: Falls = NO_FALLS, cost: float = 1.0, **new: float
+) -> Compared:
     """A simulator in which the new policy is like the old one but for what is given."""
     after = OLD | new
     sides = [Side({name: about(value) for name, value in figures.items()}, 1.0, {}, {}, {}) for figures in (OLD, after)]
     sides[1] = dataclasses.replace(sides[1], cost_of_transport=cost)
-    return Compared(name, sides[0], sides[1], {figure: about(after[figure] - OLD[figure], half) for figure in OLD}, falls, pushed)
+    return Compared(
+        name, sides[0], sides[1], {figure: about(after[figure] - OLD[figure], half) for figure in OLD}, falls, pushed
+    )
 
 
 GOOD = made(ADAPTED, velocity_error_m_s=0.08)
 SAME = made(NOMINAL)
 
 
-def rules(*named: Compared, pooled: Compared | None = None, candidates: tuple[Compared, ...] = ()) -> set[tuple[str, str]]:
+def rules(
+    *named: Compared, pooled: Compared | None = None, candidates: tuple[Compared, ...] = ()
+) -> set[tuple[str, str]]:
     reasons, _ = judge(named, pooled, candidates, FULL)
     return {(reason.rule, reason.simulator) for reason in reasons}
 
@@ -105,8 +116,13 @@ class TestJudge:
         assert "and in 2 more of 4" in reasons[0].says
 
     @pytest.mark.parametrize(
-        ("change", "expected"), [({"cost": 1.01 * ENERGY_FACTOR}, "energy"), ({"action_change": 0.2 * 1.01 * ROUGH_FACTOR}, "rough"), ({"joint_acceleration_rad_s2": 101 * ROUGH_FACTOR}, "rough")]
-    )  # fmt: skip
+        ("change", "expected"),
+        [
+            ({"cost": 1.01 * ENERGY_FACTOR}, "energy"),
+            ({"action_change": 0.2 * 1.01 * ROUGH_FACTOR}, "rough"),
+            ({"joint_acceleration_rad_s2": 101 * ROUGH_FACTOR}, "rough"),
+        ],
+    )
     def test_effort_that_explodes(self, change, expected) -> None:
         assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, **change)) == {(expected, ADAPTED)}
         assert rules(SAME, GOOD, candidates=(made("corner 1", **change),)) == {(expected, "corner 1")}
@@ -156,14 +172,18 @@ class TestFalls:
 
     def test_a_robot_that_falls_as_often_as_before_is_still_not_ready(self) -> None:
         count = round(100 * MOST_FALLS) + 1
-        assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, falls=Falls(100, count, count, 0))) == {("falls too often", ADAPTED)}
+        assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, falls=Falls(100, count, count, 0))) == {
+            ("falls too often", ADAPTED)
+        }
 
     @pytest.mark.parametrize(("only_before", "only_after"), [(0, 0), (0, 4), (3, 5), (7, 1)])
     def test_chance_is_the_sign_test(self, only_before, only_after) -> None:
         both = 2
         found = Falls(50, both + only_before, both + only_after, only_after).chance
         differ = only_before + only_after
-        assert found == pytest.approx(stats.binomtest(only_after, differ, alternative="greater").pvalue if differ else 1.0)
+        assert found == pytest.approx(
+            stats.binomtest(only_after, differ, alternative="greater").pvalue if differ else 1.0
+        )
 
     def test_counted_in_pairs(self) -> None:
         old, new = np.array([1, 1, 0, 0, 0], bool), np.array([1, 0, 1, 1, 0], bool)
@@ -202,12 +222,20 @@ class TestCandidates:
             Fitted("torque_noise_nm", "torque_noise_nm", (), "N·m", 0.0, 0.0, (0.0, 0.0), (0.0, 5.0)),
             Fitted("floor_friction", "floor_friction", (), "1", 0.8, 0.8, (0.1, 2.0), (0.1, 2.0), "no effect"),
         )
-        settings = {"dry_friction_nm": [0.3] + [0.1] * (n - 1), "delay_s": [0.01] * n, "torque_noise_nm": [0.0] * n, "floor_friction": 0.8}
+        settings = {
+            "dry_friction_nm": [0.3] + [0.1] * (n - 1),
+            "delay_s": [0.01] * n,
+            "torque_noise_nm": [0.0] * n,
+            "floor_friction": 0.8,
+        }
         return Adaptation(robot.name, robot.hash, "static", knobs, settings)
 
     def test_intervals_are_cut_at_bounds_and_what_has_no_room_stays(self, robot) -> None:
         spans = spans_of(self.adaptation(robot))
-        assert [(span.knob.parameter, span.low, span.high) for span in spans] == [("dry_friction_nm", 0.2, 0.4), ("delay_s", 0.0, 0.02)]
+        assert [(span.knob.parameter, span.low, span.high) for span in spans] == [
+            ("dry_friction_nm", 0.2, 0.4),
+            ("delay_s", 0.0, 0.02),
+        ]
         assert [span.place(span.knob.value) for span in spans] == pytest.approx([0.0, 0.0])
 
     def test_draws_fill_every_interval_evenly_and_repeat_with_the_seed(self, robot) -> None:
@@ -229,7 +257,9 @@ class TestCandidates:
 
     @staticmethod
     def spans(count: int) -> list[Span]:
-        return [Span(Fitted(f"k{i}", "delay_s", (), "s", 0.0, 0.6, (0.0, 1.0), (0.0, 1.0)), 0.0, 1.0) for i in range(count)]
+        return [
+            Span(Fitted(f"k{i}", "delay_s", (), "s", 0.0, 0.6, (0.0, 1.0), (0.0, 1.0)), 0.0, 1.0) for i in range(count)
+        ]
 
     def test_the_knob_that_hurts_is_named(self) -> None:
         spans = self.spans(4)

@@ -22,7 +22,13 @@ SCRIPT = Path(sys.executable).with_name("surefoot")
 
 def run(*arguments: object, folder: Path, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [SCRIPT, *map(str, arguments)], cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
+        [SCRIPT, *map(str, arguments)],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -33,10 +39,15 @@ def with_loop(path: Path, go2, threshold: float | None) -> Path:
     graph = model.graph
     value = helper.make_tensor_value_info
     body = helper.make_graph(
-        [helper.make_node("Identity", ["cond_in"], ["cond_out"]), helper.make_node("Identity", ["x_in"], ["x_out"])], "body",
-        [value("i", TensorProto.INT64, []), value("cond_in", TensorProto.BOOL, []), value("x_in", TensorProto.FLOAT, None)],
+        [helper.make_node("Identity", ["cond_in"], ["cond_out"]), helper.make_node("Identity", ["x_in"], ["x_out"])],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("cond_in", TensorProto.BOOL, []),
+            value("x_in", TensorProto.FLOAT, None),
+        ],
         [value("cond_out", TensorProto.BOOL, []), value("x_out", TensorProto.FLOAT, None)],
-    )  # fmt: skip
+    )
     for node in graph.node:
         node.output[:] = ["inner" if name == "action" else name for name in node.output]
     graph.initializer.append(numpy_helper.from_array(np.array(2**62, dtype=np.int64), "turns"))
@@ -64,7 +75,19 @@ def test_a_loop_that_never_ends(tmp_path, go2) -> None:
 def test_a_loop_that_depends_on_what_the_robot_does(tmp_path, go2) -> None:
     """It passes when it is loaded, and hangs in the middle of a walk."""
     with_loop(tmp_path / "p.onnx", go2, 0.05)
-    words = ("record", "--twin", "go2-identified", "--policy", "p.onnx", "--rollouts", 1, "--seconds", 2, "--out", "log.parquet")
+    words = (
+        "record",
+        "--twin",
+        "go2-identified",
+        "--policy",
+        "p.onnx",
+        "--rollouts",
+        1,
+        "--seconds",
+        2,
+        "--out",
+        "log.parquet",
+    )
     done = run(*words, folder=tmp_path, **{TIME_LIMIT_S: "1"})
     assert done.returncode == 2
     assert "one inference of the policy" in done.stderr

@@ -17,25 +17,68 @@ def run(worlds, ticks=10, seed=0):
 
 # A value for each parameter that differs from nominal, and what else must be on for it to act.
 DIFFERENT = {
-    "armature_kgm2": 0.03, "dry_friction_nm": 0.5, "viscous_friction_nms": 0.5, "spring_stiffness_nm_per_rad": 5.0,
-    "spring_rest_rad": -0.3, "kp_nm_per_rad": 15.0, "kd_nms_per_rad": 0.2, "torque_limit_nm": 0.5, "motor_strength": 0.8,
-    "stall_torque_nm": 5.0, "no_load_speed_rad_s": 1.0, "backlash_rad": 0.05, "torque_noise_nm": 1.0, "start_temperature_c": 140.0,
-    "ambient_temperature_c": 200.0, "thermal_rise_c_per_nm2": 900.0, "thermal_time_s": 0.1, "derate_start_c": 30.0,
-    "derate_per_c": 0.05, "battery_level": 0.5, "battery_sag_per_kw": 20.0, "action_scale_rad": 0.1, "action_offset_rad": 0.05,
-    "delay_s": 0.007, "encoder_noise_rad": 0.01, "encoder_bias_rad": 0.02, "velocity_noise_rad_s": 0.1, "gyro_noise_rad_s": 0.01,
-    "gyro_drift_rad_s_per_sqrt_s": 0.1, "gravity_noise": 0.02, "observation_delay_s": 0.006, "base_mass_kg": 9.0,
-    "base_com_offset_m": [0.03, 0.0, 0.0], "link_mass_kg": 0.6, "floor_friction": 0.05, "residual_constant_nm": 1.0,
-    "residual_position_nm_per_rad": -5.0, "residual_velocity_nms": -0.5, "residual_direction_nm": -0.5, "residual_error_nm_per_rad": 5.0,
-    "delta_position_rad_per_rad": 0.3, "delta_velocity_s": 0.02, "delta_error_rad_per_rad": 0.4,
-}  # fmt: skip
+    "armature_kgm2": 0.03,
+    "dry_friction_nm": 0.5,
+    "viscous_friction_nms": 0.5,
+    "spring_stiffness_nm_per_rad": 5.0,
+    "spring_rest_rad": -0.3,
+    "kp_nm_per_rad": 15.0,
+    "kd_nms_per_rad": 0.2,
+    "torque_limit_nm": 0.5,
+    "motor_strength": 0.8,
+    "stall_torque_nm": 5.0,
+    "no_load_speed_rad_s": 1.0,
+    "backlash_rad": 0.05,
+    "torque_noise_nm": 1.0,
+    "start_temperature_c": 140.0,
+    "ambient_temperature_c": 200.0,
+    "thermal_rise_c_per_nm2": 900.0,
+    "thermal_time_s": 0.1,
+    "derate_start_c": 30.0,
+    "derate_per_c": 0.05,
+    "battery_level": 0.5,
+    "battery_sag_per_kw": 20.0,
+    "action_scale_rad": 0.1,
+    "action_offset_rad": 0.05,
+    "delay_s": 0.007,
+    "encoder_noise_rad": 0.01,
+    "encoder_bias_rad": 0.02,
+    "velocity_noise_rad_s": 0.1,
+    "gyro_noise_rad_s": 0.01,
+    "gyro_drift_rad_s_per_sqrt_s": 0.1,
+    "gravity_noise": 0.02,
+    "observation_delay_s": 0.006,
+    "base_mass_kg": 9.0,
+    "base_com_offset_m": [0.03, 0.0, 0.0],
+    "link_mass_kg": 0.6,
+    "floor_friction": 0.05,
+    "residual_constant_nm": 1.0,
+    "residual_position_nm_per_rad": -5.0,
+    "residual_velocity_nms": -0.5,
+    "residual_direction_nm": -0.5,
+    "residual_error_nm_per_rad": 5.0,
+    "delta_position_rad_per_rad": 0.3,
+    "delta_velocity_s": 0.02,
+    "delta_error_rad_per_rad": 0.4,
+}
 ALONGSIDE = {
     "spring_rest_rad": {"spring_stiffness_nm_per_rad": 5.0},
-    **{name: {"stall_torque_nm": 20.0, "no_load_speed_rad_s": 8.0} for name in ("stall_torque_nm", "no_load_speed_rad_s", "battery_level", "battery_sag_per_kw")},
+    **{
+        name: {"stall_torque_nm": 20.0, "no_load_speed_rad_s": 8.0}
+        for name in ("stall_torque_nm", "no_load_speed_rad_s", "battery_level", "battery_sag_per_kw")
+    },
     **{
         name: {"derate_per_c": 0.01, "thermal_rise_c_per_nm2": 300.0, "thermal_time_s": 0.5}
-        for name in ("start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s", "derate_start_c", "derate_per_c")
+        for name in (
+            "start_temperature_c",
+            "ambient_temperature_c",
+            "thermal_rise_c_per_nm2",
+            "thermal_time_s",
+            "derate_start_c",
+            "derate_per_c",
+        )
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(PARAMETERS))
@@ -126,7 +169,11 @@ def test_a_partial_reset_equals_a_fresh_start(robot):
 def test_reset_to_a_given_state(robot):
     worlds = Worlds(robot, 3)
     joints = np.array(robot.contract.pose_rad) + 0.05
-    worlds.reset(np.array([0, 2]), joint_position_rad=np.tile(joints, (2, 1)), base_velocity=np.tile([1.0, 0, 0, 0, 0, 0.5], (2, 1)))
+    worlds.reset(
+        np.array([0, 2]),
+        joint_position_rad=np.tile(joints, (2, 1)),
+        base_velocity=np.tile([1.0, 0, 0, 0, 0, 0.5], (2, 1)),
+    )
     np.testing.assert_allclose(worlds.joint_position_rad[2], joints)
     np.testing.assert_allclose(worlds.base_velocity[0], [1, 0, 0, 0, 0, 0.5])
     np.testing.assert_allclose(worlds.base_velocity[1], 0)
@@ -206,7 +253,9 @@ def test_nothing_non_finite_leaves_worlds(robot, part):
     """Instability is caught on every path through the chain."""
     worlds = Worlds(robot, 3)
     if part == "residual":
-        worlds.residual = lambda error, position, velocity: np.where(np.arange(3)[:, None] == 1, np.nan, 0.0) + 0 * error
+        worlds.residual = lambda error, position, velocity: (
+            np.where(np.arange(3)[:, None] == 1, np.nan, 0.0) + 0 * error
+        )
     else:
         worlds.set(part, 0.004)
         worlds.set("torque_limit_nm", 1e14, ids=np.array([1]))

@@ -1,4 +1,6 @@
-"""Corners of `Worlds` where one thing could spoil another: order of ids, masses, floors, failures, feet, IMU mounting."""
+"""Corners of `Worlds` where one thing could spoil another: order of ids, masses, floors, failures, feet,
+IMU mounting.
+"""
 
 import shutil
 
@@ -43,7 +45,14 @@ class TestIds:
         np.testing.assert_array_equal(worlds.base_position_m[:2, 0], [2, 1])
 
     @pytest.mark.parametrize(
-        ("ids", "says"), [([0, 0], "twice"), ([0.7], "whole numbers"), ([True], "mask"), ([3], "does not exist"), ([-1], "does not exist")]
+        ("ids", "says"),
+        [
+            ([0, 0], "twice"),
+            ([0.7], "whole numbers"),
+            ([True], "mask"),
+            ([3], "does not exist"),
+            ([-1], "does not exist"),
+        ],
     )
     def test_bad_ids(self, go2, ids, says):
         with pytest.raises(WorldsError, match=says):
@@ -55,7 +64,9 @@ class TestMasses:
         worlds = Worlds(go2, 3)
         worlds.set("base_mass_kg", 9.0)
         worlds.set(
-            "link_mass_kg", np.where(np.array(worlds.names("link_mass_kg")) == "FL_calf", 0.3, worlds.get("link_mass_kg")[0]), ids=[1]
+            "link_mass_kg",
+            np.where(np.array(worlds.names("link_mass_kg")) == "FL_calf", 0.3, worlds.get("link_mass_kg")[0]),
+            ids=[1],
         )
         assert worlds.get("base_mass_kg").tolist() == [9.0, 9.0, 9.0]
         assert [worlds.model_of(i).body("trunk").mass[0] for i in range(3)] == [9.0, 9.0, 9.0]
@@ -68,14 +79,18 @@ class TestMasses:
 
     def test_unnamed_bodies_have_names_of_their_own(self, go2, tmp_path):
         box = '<body pos="0 0 0.1"><geom type="box" size=".02 .02 .02" mass="{}" contype="0" conaffinity="0"/></body>'
-        robot = changed_go2(go2, tmp_path / "r", ('<site name="imu"', box.format(0.5) + box.format(0.7) + '<site name="imu"'))
+        robot = changed_go2(
+            go2, tmp_path / "r", ('<site name="imu"', box.format(0.5) + box.format(0.7) + '<site name="imu"')
+        )
         worlds = Worlds(robot, 1)
         worlds.set("link_mass_kg", {"FL_calf": 0.3})
         assert {0.5, 0.7} <= set(worlds.model_of(0).body_mass.tolist())
 
     def test_props_do_not_count_as_robot(self, go2, tmp_path):
         robot = changed_go2(
-            go2, tmp_path / "r", ("</worldbody>", '<body pos="3 0 1"><freejoint/><geom size=".1" mass="2"/></body></worldbody>')
+            go2,
+            tmp_path / "r",
+            ("</worldbody>", '<body pos="3 0 1"><freejoint/><geom size=".1" mass="2"/></body></worldbody>'),
         )
         assert robot.mass_kg == pytest.approx(go2.mass_kg)
 
@@ -289,18 +304,25 @@ class TestImu:
 
 class TestModels:
     def test_a_pair_with_the_models_own_floor_goes_with_it(self, go2, tmp_path):
-        scene = '<geom name="ground" type="plane" size="1 1 .1"/></worldbody><contact><pair geom1="ground" geom2="FL_foot"/></contact>'
+        scene = (
+            '<geom name="ground" type="plane" size="1 1 .1"/></worldbody><contact><pair geom1="ground"'
+            ' geom2="FL_foot"/></contact>'
+        )
         step(Worlds(changed_go2(go2, tmp_path / "r", ("</worldbody>", scene)), 1))
 
     def test_a_foot_that_does_not_collide_is_refused(self, go2, tmp_path):
         with pytest.raises(RobotError, match="no shape that collides"):
             changed_go2(
-                go2, tmp_path / "r", ('<site name="imu"', '<geom name="ghost" size=".1" contype="0" conaffinity="0"/><site name="imu"'),
+                go2,
+                tmp_path / "r",
+                ('<site name="imu"', '<geom name="ghost" size=".1" contype="0" conaffinity="0"/><site name="imu"'),
                 yaml=[("feet: [FL_foot", "feet: [ghost, FL_foot")],
-            )  # fmt: skip
+            )
 
     def test_sleep_is_turned_off(self, go2, tmp_path):
-        robot = changed_go2(go2, tmp_path / "r", ('timestep="0.002"/>', 'timestep="0.002"><flag sleep="enable"/></option>'))
+        robot = changed_go2(
+            go2, tmp_path / "r", ('timestep="0.002"/>', 'timestep="0.002"><flag sleep="enable"/></option>')
+        )
         step(Worlds(robot, 1))
 
 

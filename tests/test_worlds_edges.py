@@ -1,4 +1,6 @@
-"""Edges of `Worlds`: one world must not change another, no path through the chain may hide a failure, sensors never change physics."""
+"""Edges of `Worlds`: one world must not change another, no path through the chain may hide a failure,
+sensors never change physics.
+"""
 
 import ctypes
 import os
@@ -197,7 +199,9 @@ class TestFeetSensors:
         np.testing.assert_array_equal(worlds.foot_position_m[[0, 2]], before)
 
     def test_feet_that_touch_each_other_do_not_hide_the_body_on_the_floor(self, go2, tmp_path):
-        robot = changed_go2(go2, tmp_path / "r", ('contype="0" conaffinity="1"', 'contype="1" conaffinity="1"'), ("0.022", "0.04"))
+        robot = changed_go2(
+            go2, tmp_path / "r", ('contype="0" conaffinity="1"', 'contype="1" conaffinity="1"'), ("0.022", "0.04")
+        )
         worlds = Worlds(robot, 1, feet=True)
         pose = np.array(robot.contract.pose_rad)
         pose[1::3], pose[2::3] = 0.9, -1.8
@@ -218,7 +222,9 @@ class TestFeetSensors:
 class TestBacklash:
     @pytest.mark.parametrize("torque_speed", [False, True])
     def test_within_the_play_neither_gain_sees_the_joint_move(self, go2, torque_speed):
-        """The joints swing inside a wide play: the motors' side rests, so their torque is kp (target - rest) and nothing else."""
+        """The joints swing inside a wide play: the motors' side rests, so their torque is kp (target -
+        rest) and nothing else.
+        """
         worlds = Worlds(go2, 2, torque_speed=torque_speed)
         worlds.set("backlash_rad", 1.0, ids=[0])
         worlds.reset(joint_velocity_rad_s=np.full((2, 12), 2.0), base_position_m=[0, 0, 2.0])
@@ -268,7 +274,10 @@ class TestRollout:
 
 class TestModel:
     def test_static_shapes_are_told(self, go2, tmp_path):
-        box = '<geom type="box" size="9 9 .1" pos="0 0 -.1"/><geom type="box" size="1 1 1" contype="0" conaffinity="0"/></worldbody>'
+        box = (
+            '<geom type="box" size="9 9 .1" pos="0 0 -.1"/><geom type="box" size="1 1 1" contype="0"'
+            ' conaffinity="0"/></worldbody>'
+        )
         robot = changed_go2(go2, tmp_path / "r", ("</worldbody>", box))
         assert (go2.static_geoms, robot.static_geoms) == (0, 1)
         console = Console(width=200)

@@ -75,7 +75,12 @@ def test_gains_limits_and_strength(robot):
     kp, kd = varied(robot, 0.7, 1.2) * contract.kp_nm_per_rad, varied(robot, 0.7, 1.2) * contract.kd_nms_per_rad
     limit, strength = varied(robot, 0.1, 0.3) * contract.torque_limit_nm, varied(robot, 0.8, 1.1)
     worlds, plain = Worlds(robot, 3), Plain(robot)
-    for name, value in (("kp_nm_per_rad", kp), ("kd_nms_per_rad", kd), ("torque_limit_nm", limit), ("motor_strength", strength)):
+    for name, value in (
+        ("kp_nm_per_rad", kp),
+        ("kd_nms_per_rad", kd),
+        ("torque_limit_nm", limit),
+        ("motor_strength", strength),
+    ):
         worlds.set(name, value)
     s = strength[1]
     plain.model.actuator_gainprm[:, 0] = s * kp[1]
@@ -231,7 +236,9 @@ def test_heat_takes_torque(robot):
     worlds.set("derate_start_c", 50.0)
     worlds.set("derate_per_c", 0.01)
     contract, dt = robot.contract, robot.contract.control_dt_s
-    kp, kd, limit = (np.array(getattr(contract, name)) for name in ("kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm"))
+    kp, kd, limit = (
+        np.array(getattr(contract, name)) for name in ("kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm")
+    )
     plain.temperature = np.full(contract.n_joints, 60.0)
 
     def heat(twin):

@@ -3,4 +3,6 @@
 from fuzz_kinds import adaptations, files, logs, policies, robots
 from fuzz_kinds.kind import Kind
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*robots.KINDS, *policies.KINDS, *adaptations.KINDS, *logs.KINDS, *files.KINDS)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (*robots.KINDS, *policies.KINDS, *adaptations.KINDS, *logs.KINDS, *files.KINDS)
+}

@@ -24,21 +24,45 @@ ALLOWED_IMPORTS = {"re", "numpy", "mjlab", "isaaclab"}
 def sound() -> dict[str, Any]:
     robot = load_robot("go2")
     knob = {
-        "name": "delay_s", "parameter": "delay_s", "where": [], "unit": "s", "start": 0.0, "value": 0.004, "interval": [0.003, 0.005],
-        "bounds": [0.0, 0.06], "flag": "", "note": "",
-    }  # fmt: skip
+        "name": "delay_s",
+        "parameter": "delay_s",
+        "where": [],
+        "unit": "s",
+        "start": 0.0,
+        "value": 0.004,
+        "interval": [0.003, 0.005],
+        "bounds": [0.0, 0.06],
+        "flag": "",
+        "note": "",
+    }
     friction = knob | {
-        "name": "dry_friction_nm[FL_hip_joint]", "parameter": "dry_friction_nm", "where": ["FL_hip_joint"], "unit": "N·m", "value": 0.3,
-        "interval": [0.2, 0.4], "bounds": [0.0, 3.0],
-    }  # fmt: skip
+        "name": "dry_friction_nm[FL_hip_joint]",
+        "parameter": "dry_friction_nm",
+        "where": ["FL_hip_joint"],
+        "unit": "N·m",
+        "value": 0.3,
+        "interval": [0.2, 0.4],
+        "bounds": [0.0, 3.0],
+    }
     return {
-        "surefoot_adaptation": 1, "robot": "go2", "robot_hash": robot.hash, "family": "static", "knobs": [knob, friction],
+        "surefoot_adaptation": 1,
+        "robot": "go2",
+        "robot_hash": robot.hash,
+        "family": "static",
+        "knobs": [knob, friction],
         "settings": {
-            "delay_s": [0.004] * 12, "dry_friction_nm": [0.3] * 12, "armature_kgm2": [0.02] * 12, "torque_noise_nm": [0.5] * 12,
-            "residual_constant_nm": [0.1] * 12, "residual_velocity_nms": [-0.1] * 12, "spring_stiffness_nm_per_rad": [1.0] * 12, "base_mass_kg": 7.0,
+            "delay_s": [0.004] * 12,
+            "dry_friction_nm": [0.3] * 12,
+            "armature_kgm2": [0.02] * 12,
+            "torque_noise_nm": [0.5] * 12,
+            "residual_constant_nm": [0.1] * 12,
+            "residual_velocity_nms": [-0.1] * 12,
+            "spring_stiffness_nm_per_rad": [1.0] * 12,
+            "base_mass_kg": 7.0,
         },
-        "provenance": {"command": "surefoot fit", "log": {"file": "day1.parquet"}, "note": "mine"}, "network": TWIN["network"],
-    }  # fmt: skip
+        "provenance": {"command": "surefoot fit", "log": {"file": "day1.parquet"}, "note": "mine"},
+        "network": TWIN["network"],
+    }
 
 
 def adaptation(draw: Draw, folder: Path) -> Verbs:
@@ -77,7 +101,9 @@ def exports_parse(folder: Path) -> None:
                     else []
                 )
                 assert {name.split(".")[0] for name in names} <= ALLOWED_IMPORTS, names
-            assert not any(isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant) for node in tree.body)
+            assert not any(
+                isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant) for node in tree.body
+            )
         elif path.suffix == ".yaml":
             assert set(yaml.safe_load(path.read_text(encoding="utf-8")) or {}) <= set(PARAMETERS)
         elif path.suffix == ".xml":

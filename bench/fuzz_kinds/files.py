@@ -18,9 +18,13 @@ from surefoot.robot import load_robot
 from surefoot.verify.fit_gap import read_fit_gap
 
 FIT = {
-    "traces_rad": None, "knobs": [{"name": "delay_s", "value": 0.004}, {"name": "dry_friction_nm[FL_hip_joint]", "value": 0.3}],
-    "gaps": {name: {"total": 0.1, "floor": 0.01, "measurable": True} for name in ("before", "after", "held_out_before", "held_out_after")},
-}  # fmt: skip
+    "traces_rad": None,
+    "knobs": [{"name": "delay_s", "value": 0.004}, {"name": "dry_friction_nm[FL_hip_joint]", "value": 0.3}],
+    "gaps": {
+        name: {"total": 0.1, "floor": 0.01, "measurable": True}
+        for name in ("before", "after", "held_out_before", "held_out_after")
+    },
+}
 
 
 @cache
@@ -37,17 +41,26 @@ def names(draw: Draw, folder: Path) -> Verbs:
     name = draw(texts).replace("/", "_").replace("\0", "_").encode("utf-8", "replace").decode()[:60] or "x"
     name = f"{name}.parquet"
     (folder / name).write_bytes(log_content())
-    out = "out/" + draw(texts).replace("/", "_").replace("\0", "_").encode("utf-8", "replace").decode()[: draw(st.sampled_from([20, 300]))]
+    out = (
+        "out/"
+        + draw(texts)
+        .replace("/", "_")
+        .replace("\0", "_")
+        .encode("utf-8", "replace")
+        .decode()[: draw(st.sampled_from([20, 300]))]
+    )
     head = f"The simulator fitted to {name}. A virtual robot: try policies on it with --twin."
     text = virtual_robot({"floor_friction": 0.7}, "go2", head)
     assert yaml.safe_load(text) == {"robot": "go2", "floor_friction": 0.7}, text
     verb = draw(st.sampled_from(["show", "plot", "doctor", "import"]))
     return [
         {
-            "show": ["log", "show", f"./{name}"], "plot": ["log", "plot", f"./{name}", "--out", f"{out}.html"],
-            "doctor": ["doctor", f"./{name}", "--html", f"{out}.html"], "import": ["log", "import", f"./{name}", "--out", f"{out}.parquet"],
+            "show": ["log", "show", f"./{name}"],
+            "plot": ["log", "plot", f"./{name}", "--out", f"{out}.html"],
+            "doctor": ["doctor", f"./{name}", "--html", f"{out}.html"],
+            "import": ["log", "import", f"./{name}", "--out", f"{out}.parquet"],
         }[verb]
-    ]  # fmt: skip
+    ]
 
 
 def results(draw: Draw, folder: Path) -> Verbs:
@@ -65,7 +78,9 @@ def results(draw: Draw, folder: Path) -> Verbs:
         "outcome": None,
     }
     (folder / "out").mkdir()
-    (folder / "out" / "run.json").write_bytes(json.dumps(mutated(draw, run), default=str).encode("utf-8", "surrogatepass"))
+    (folder / "out" / "run.json").write_bytes(
+        json.dumps(mutated(draw, run), default=str).encode("utf-8", "surrogatepass")
+    )
     return [["loop", "--twin", "go2-identified", "--out", "out", "--rollouts", "1", "--overwrite", "--threads", "1"]]
 
 

@@ -15,8 +15,8 @@ Verbs = list[list[str]]
 class Kind:
     """One kind of input.
 
-    `make` writes the mutated files of one case into a folder and returns the command lines that read them; outputs go to
-    the folder `out` beside them. `check` looks at what was written, and raises where that is wrong.
+    `make` writes the mutated files of one case into a folder and returns the command lines that read them; outputs go
+    to the folder `out` beside them. `check` looks at what was written, and raises where that is wrong.
     """
 
     name: str
@@ -26,10 +26,49 @@ class Kind:
 
 
 NASTY_TEXT = [
-    "", " ", "\n", "a\nb: 1", "\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\u202egnp", "\u2028", "\x00", "..", "../../up", "/dev/zero", "/etc/passwd",
-    "nan", ".inf", "1e309", "9" * 400, "&a", "*a", "!!python/object/apply:os.system [id]", "<<", "{{}}", "%s%n", "${HOME}", "`id`", "'; import os; '",
-    '"""', "\\", "\\x0aimport os", "# coding: unicode_escape", "static; coding: unicode_escape", "-->", "]]>", "<script>", "&amp;&lt;", "--help", "-", "a" * 300, "é", "😀", "\ud800",
-]  # fmt: skip
+    "",
+    " ",
+    "\n",
+    "a\nb: 1",
+    "\x1b]0;owned\x07",
+    "\x1b[2J",
+    "\x9b31m",
+    "\u202egnp",
+    "\u2028",
+    "\x00",
+    "..",
+    "../../up",
+    "/dev/zero",
+    "/etc/passwd",
+    "nan",
+    ".inf",
+    "1e309",
+    "9" * 400,
+    "&a",
+    "*a",
+    "!!python/object/apply:os.system [id]",
+    "<<",
+    "{{}}",
+    "%s%n",
+    "${HOME}",
+    "`id`",
+    "'; import os; '",
+    '"""',
+    "\\",
+    "\\x0aimport os",
+    "# coding: unicode_escape",
+    "static; coding: unicode_escape",
+    "-->",
+    "]]>",
+    "<script>",
+    "&amp;&lt;",
+    "--help",
+    "-",
+    "a" * 300,
+    "é",
+    "😀",
+    "\ud800",
+]
 NASTY_NUMBERS = [
     0,
     -1,
@@ -52,11 +91,16 @@ NASTY_NUMBERS = [
 
 texts = st.one_of(st.sampled_from(NASTY_TEXT), st.text(max_size=40))
 numbers = st.one_of(
-    st.sampled_from(NASTY_NUMBERS), st.floats(), st.floats(min_value=-100, max_value=100), st.integers(min_value=-(10**6), max_value=10**6)
+    st.sampled_from(NASTY_NUMBERS),
+    st.floats(),
+    st.floats(min_value=-100, max_value=100),
+    st.integers(min_value=-(10**6), max_value=10**6),
 )
 scalars = st.one_of(texts, numbers, st.booleans(), st.none())
 values = st.recursive(
-    scalars, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)), max_leaves=12
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
+    max_leaves=12,
 )
 
 
@@ -79,11 +123,19 @@ def mutated(draw: Draw, tree: Any) -> Any:
         node = tree
         for key in above:
             node = node[key]
-        way = draw(st.sampled_from(["replace", "remove", "add", "wrap", "number", "deep", "long", "rename", "text", *["nudge"] * 6]))
+        way = draw(
+            st.sampled_from(
+                ["replace", "remove", "add", "wrap", "number", "deep", "long", "rename", "text", *["nudge"] * 6]
+            )
+        )
         if way == "nudge" and isinstance(node[last], (int, float)) and not isinstance(node[last], bool):
             node[last] = node[last] * draw(st.sampled_from([-1, 0, 0.5, 0.9, 1.1, 2, 10, 1e-6, 1e6]))
         elif way == "nudge" and isinstance(node[last], str):
-            node[last] = draw(st.sampled_from([node[last] + "x", node[last][:-1], node[last].upper(), f" {node[last]}", node[last] * 2]))
+            node[last] = draw(
+                st.sampled_from(
+                    [node[last] + "x", node[last][:-1], node[last].upper(), f" {node[last]}", node[last] * 2]
+                )
+            )
         elif way == "replace":
             node[last] = draw(values)
         elif way == "text":

@@ -27,9 +27,14 @@ from log_files import valid_file
 
 IMPORT = ["log", "import", "--out", "out/log.parquet"]
 MAP = {
-    "time": {"from": "time", "unit": "s"}, "joint_position": {"from": "q_*", "unit": "rad", "sign": 1.0, "scale": 1.0, "offset": 0.0},
-    "action": "action_*", "command": [0.0, 0.0, 0.0], "joints": {"a": "FL_hip_joint"}, "clock": "header", "gyro": None,
-}  # fmt: skip
+    "time": {"from": "time", "unit": "s"},
+    "joint_position": {"from": "q_*", "unit": "rad", "sign": 1.0, "scale": 1.0, "offset": 0.0},
+    "action": "action_*",
+    "command": [0.0, 0.0, 0.0],
+    "joints": {"a": "FL_hip_joint"},
+    "clock": "header",
+    "gyro": None,
+}
 
 
 @cache
@@ -54,7 +59,11 @@ def log_bytes(draw: Draw, folder: Path) -> Verbs:
         return [
             draw(
                 st.sampled_from(
-                    [["log", "show", kind], ["log", "plot", kind, "--out", "out/p.html"], ["doctor", kind, "--html", "out/d.html"]]
+                    [
+                        ["log", "show", kind],
+                        ["log", "plot", kind, "--out", "out/p.html"],
+                        ["doctor", kind, "--html", "out/d.html"],
+                    ]
                 )
             )
         ]
@@ -68,16 +77,31 @@ def log_values(draw: Draw, folder: Path) -> Verbs:
     for _ in range(draw(st.integers(1, 3))):
         name = draw(
             st.sampled_from(
-                ["time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity", "episode"]
+                [
+                    "time_s",
+                    "command",
+                    "joint_position_rad",
+                    "joint_velocity_rad_s",
+                    "action",
+                    "gyro_rad_s",
+                    "gravity",
+                    "episode",
+                ]
             )
         )
         array = np.array(changes.get(name, getattr(log, name)))
         way = draw(st.sampled_from(["scale", "constant", "spike", "shuffle", "offset", "nan", "unit"]))
         with np.errstate(all="ignore"):
-            value = float(np.clip(draw(st.floats(allow_nan=False)), -1e38, 1e38)) if name != "time_s" else float(draw(st.floats()))
+            value = (
+                float(np.clip(draw(st.floats(allow_nan=False)), -1e38, 1e38))
+                if name != "time_s"
+                else float(draw(st.floats()))
+            )
             if name == "episode":
                 array = (
-                    np.sort(array * draw(st.sampled_from([0, 1, 1000]))) if draw(st.booleans()) else np.arange(len(array), dtype=np.int32)
+                    np.sort(array * draw(st.sampled_from([0, 1, 1000])))
+                    if draw(st.booleans())
+                    else np.arange(len(array), dtype=np.int32)
                 )
             elif way == "scale":
                 array = array * value
@@ -101,12 +125,28 @@ def log_values(draw: Draw, folder: Path) -> Verbs:
     except (ValueError, TypeError, UnicodeError):  # metadata that JSON cannot hold
         write_log(dataclasses.replace(changed, metadata={}), folder / "log.parquet")
     verbs = {
-        "show": ["log", "show", "log.parquet"], "plot": ["log", "plot", "log.parquet", "--robot", "go2", "--out", "out/p.html"],
-        "bare": ["log", "plot", "log.parquet", "--out", "out/p.html"], "doctor": ["doctor", "log.parquet", "--html", "out/d.html"],
-        "json": ["doctor", "log.parquet", "--json"], "import": [*IMPORT, "log.parquet"],
-        "fit": ["fit", "log.parquet", "--policy", "replay", "--out", "out/fit", "--most-evaluations", "1", "--threads", "1", "--free", "nonsense"],
+        "show": ["log", "show", "log.parquet"],
+        "plot": ["log", "plot", "log.parquet", "--robot", "go2", "--out", "out/p.html"],
+        "bare": ["log", "plot", "log.parquet", "--out", "out/p.html"],
+        "doctor": ["doctor", "log.parquet", "--html", "out/d.html"],
+        "json": ["doctor", "log.parquet", "--json"],
+        "import": [*IMPORT, "log.parquet"],
+        "fit": [
+            "fit",
+            "log.parquet",
+            "--policy",
+            "replay",
+            "--out",
+            "out/fit",
+            "--most-evaluations",
+            "1",
+            "--threads",
+            "1",
+            "--free",
+            "nonsense",
+        ],
         "gap": ["gap", "log.parquet", "--policy", "replay", "--out", "out/gap"],
-    }  # fmt: skip
+    }
     return [verbs[draw(st.sampled_from(list(verbs)))]]
 
 
@@ -137,7 +177,9 @@ def log_tables(draw: Draw, folder: Path) -> Verbs:
             values = pa.array([word if kind == "bytes" else word.decode()])
             columns[name] = pa.DictionaryArray.from_arrays(indices, values)
     metadata = {
-        METADATA_KEY: json.dumps(mutated(draw, {"format": 1, "joints": ["a", "b"], "feet": ["a"]}), default=str).encode("utf-8", "replace")
+        METADATA_KEY: json.dumps(mutated(draw, {"format": 1, "joints": ["a", "b"], "feet": ["a"]}), default=str).encode(
+            "utf-8", "replace"
+        )
     }
     table = pa.table(columns)
     if draw(st.booleans()):
@@ -199,12 +241,14 @@ def archive(draw: Draw, folder: Path) -> Verbs:
                 np.save(content, np.zeros(3))
                 content = io.BytesIO(
                     content.getvalue().replace(
-                        b"(3,)", draw(st.sampled_from([b"(3000000000,)", b"(-3,)", b"(3,3,3,3)", b"('a',)", b"(True,)"]))
+                        b"(3,)",
+                        draw(st.sampled_from([b"(3000000000,)", b"(-3,)", b"(3,3,3,3)", b"('a',)", b"(True,)"])),
                     )
                 )
             elif kind == "object":
                 content.write(
-                    b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(128) + b"\x80\x04cos\nsystem\n."
+                    b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(128)
+                    + b"\x80\x04cos\nsystem\n."
                 )
             else:
                 content.write(draw(st.binary(max_size=100)))
@@ -220,6 +264,9 @@ def nothing_escaped(folder: Path) -> None:
 
 
 KINDS = (
-    Kind("log bytes", log_bytes, cases=2500), Kind("log values", log_values, cases=2000), Kind("log tables", log_tables, cases=700),
-    Kind("CSV and map", csv, cases=1500), Kind("archive", archive, nothing_escaped, cases=700),
-)  # fmt: skip
+    Kind("log bytes", log_bytes, cases=2500),
+    Kind("log values", log_values, cases=2000),
+    Kind("log tables", log_tables, cases=700),
+    Kind("CSV and map", csv, cases=1500),
+    Kind("archive", archive, nothing_escaped, cases=700),
+)

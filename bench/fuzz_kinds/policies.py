@@ -56,10 +56,11 @@ def endless(model: onnx.ModelProto, forever: bool, conditional: bool) -> None:
     """Put a Loop before the output: without an end, or only where the input is large."""
     one = helper.make_tensor_value_info
     body = helper.make_graph(
-        [helper.make_node("Identity", ["cond_in"], ["cond_out"]), helper.make_node("Identity", ["x_in"], ["x_out"])], "body",
+        [helper.make_node("Identity", ["cond_in"], ["cond_out"]), helper.make_node("Identity", ["x_in"], ["x_out"])],
+        "body",
         [one("i", TensorProto.INT64, []), one("cond_in", TensorProto.BOOL, []), one("x_in", TensorProto.FLOAT, None)],
         [one("cond_out", TensorProto.BOOL, []), one("x_out", TensorProto.FLOAT, None)],
-    )  # fmt: skip
+    )
     graph = model.graph
     output = graph.output[0].name
     for node in graph.node:
@@ -100,7 +101,9 @@ def policy(draw: Draw, folder: Path) -> Verbs:
         for entry in model.metadata_props:
             if draw(st.booleans()):
                 entry.value = draw(texts).encode("utf-8", "replace").decode()
-        model.metadata_props.add(key=draw(texts).encode("utf-8", "replace").decode(), value=draw(texts).encode("utf-8", "replace").decode())
+        model.metadata_props.add(
+            key=draw(texts).encode("utf-8", "replace").decode(), value=draw(texts).encode("utf-8", "replace").decode()
+        )
     elif way == "contract":
         for entry in model.metadata_props:
             if entry.key == "surefoot.contract":
@@ -125,7 +128,9 @@ def policy(draw: Draw, folder: Path) -> Verbs:
         node.domain = draw(st.sampled_from(["", "", "com.microsoft", "x"]))
     elif way == "huge":  # a constant of many gigabytes from a few bytes
         graph.initializer.append(
-            numpy_helper.from_array(np.array([draw(st.sampled_from([10, 2**30, 2**33, 2**40]))], dtype=np.int64), "much")
+            numpy_helper.from_array(
+                np.array([draw(st.sampled_from([10, 2**30, 2**33, 2**40]))], dtype=np.int64), "much"
+            )
         )
         graph.node.insert(0, helper.make_node("ConstantOfShape", ["much"], ["filled"]))
         graph.node.append(helper.make_node("ReduceMax", ["filled"], ["unused"], keepdims=0))
@@ -140,7 +145,8 @@ def policy(draw: Draw, folder: Path) -> Verbs:
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
         tensor.external_data.add(
-            key="location", value=draw(st.sampled_from(["../secret", "/etc/passwd", "weights.bin", "p.onnx", "", "pipe"]))
+            key="location",
+            value=draw(st.sampled_from(["../secret", "/etc/passwd", "weights.bin", "p.onnx", "", "pipe"])),
         )
     elif way == "loop":
         endless(model, forever=draw(st.integers(0, 24)) == 0, conditional=draw(st.booleans()))
@@ -172,7 +178,22 @@ def checkpoint(draw: Draw, folder: Path) -> Verbs:
     run = folder / "out" / "run"
     run.mkdir(parents=True)
     (run / "checkpoint.safetensors").write_bytes(damaged(draw, content) if draw(st.booleans()) else content)
-    return [["train", "walk", "--iterations", "1", "--worlds", "2", "--no-evaluate", "--out", "out/run", "--threads", "1", "--overwrite"]]
+    return [
+        [
+            "train",
+            "walk",
+            "--iterations",
+            "1",
+            "--worlds",
+            "2",
+            "--no-evaluate",
+            "--out",
+            "out/run",
+            "--threads",
+            "1",
+            "--overwrite",
+        ]
+    ]
 
 
 KINDS = (Kind("ONNX policy", policy, cases=2600), Kind("checkpoint", checkpoint, cases=200))

@@ -17,24 +17,46 @@ GO2 = shipped_robots()[0]
 HEXAPOD, BIPED = TESTS / "hexapod", TESTS / "biped"
 RECORD = ["record", "--rollouts", "1", "--seconds", "0.1", "--out", "out/log.parquet", "--threads", "1", "--twin"]
 TWIN = {
-    "robot": "go2", "armature_kgm2": {"FL_hip_joint": 0.0175, "*_calf_joint": 0.037}, "dry_friction_nm": 0.3, "delay_s": 0.005,
-    "torque_noise_nm": 1.0, "springs": [{"joints": "*_calf_joint", "stiffness_nm_per_rad": 12.0, "rest_rad": -1.8}],
+    "robot": "go2",
+    "armature_kgm2": {"FL_hip_joint": 0.0175, "*_calf_joint": 0.037},
+    "dry_friction_nm": 0.3,
+    "delay_s": 0.005,
+    "torque_noise_nm": 1.0,
+    "springs": [{"joints": "*_calf_joint", "stiffness_nm_per_rad": 12.0, "rest_rad": -1.8}],
     "motor": {"strength": 0.9, "stall_torque_nm": 50.0, "no_load_speed_rad_s": 30.0, "backlash_rad": 0.01},
-    "battery": {"level": 0.9, "sag_per_kw": 0.4}, "floor_friction": 0.6, "base_mass_kg": 7.5, "physics_hz": 1000, "time_jitter_s": 0.0005,
-    "torque_curves": [{"joints": "*_hip_joint", "position_rad": [-1.0, 1.0], "torque_nm": [0.5, -0.5]}], "notes": "mine",
+    "battery": {"level": 0.9, "sag_per_kw": 0.4},
+    "floor_friction": 0.6,
+    "base_mass_kg": 7.5,
+    "physics_hz": 1000,
+    "time_jitter_s": 0.0005,
+    "torque_curves": [{"joints": "*_hip_joint", "position_rad": [-1.0, 1.0], "torque_nm": [0.5, -0.5]}],
+    "notes": "mine",
     "network": {
-        "adds": "torque", "groups": [{"joints": ["FL_hip_joint"], "limit": 2.0, "layers": [
-            {"weight": [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], "bias": [0.0, 0.1]}, {"weight": [[0.5, 0.5]], "bias": [0.0]}]}],
+        "adds": "torque",
+        "groups": [
+            {
+                "joints": ["FL_hip_joint"],
+                "limit": 2.0,
+                "layers": [
+                    {"weight": [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], "bias": [0.0, 0.1]},
+                    {"weight": [[0.5, 0.5]], "bias": [0.0]},
+                ],
+            }
+        ],
     },
-}  # fmt: skip
+}
 PRIORS = {
     "dry_friction_nm": {"start": 0.2, "low": 0.01, "high": 3.0, "step": 1.5, "log": True},
     "delay_s": {"low": 0.0, "high": 0.06, "step": 0.004},
 }
 TABLE = {
-    "motor_strength": {"scale": [0.9, 1.1]}, "floor_friction": {"set": [0.4, 1.2]}, "delay_s": {"set": [0.0, 0.015], "together": True},
-    "encoder_noise_rad": 0.01, "push": {"velocity_m_s": 0.5, "every_s": 5.0}, "notes": "mine",
-}  # fmt: skip
+    "motor_strength": {"scale": [0.9, 1.1]},
+    "floor_friction": {"set": [0.4, 1.2]},
+    "delay_s": {"set": [0.0, 0.015], "together": True},
+    "encoder_noise_rad": 0.01,
+    "push": {"velocity_m_s": 0.5, "every_s": 5.0},
+    "notes": "mine",
+}
 
 
 def yaml_text(draw: Draw, tree: Any) -> str:
@@ -51,7 +73,11 @@ def yaml_text(draw: Draw, tree: Any) -> str:
         mark = "<<: " if way == "merge" else ""
         lines = [f"a0: &a0 {{{mark or 'x: '}{{k: 1}}}}"]
         lines += [
-            f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" if not mark else f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}"
+            (
+                f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]"
+                if not mark
+                else f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}"
+            )
             for i in range(1, count)
         ]
         return "\n".join([*lines, f"{key}: *a{count - 1}"]) + "\n" + text
@@ -59,14 +85,16 @@ def yaml_text(draw: Draw, tree: Any) -> str:
         return f"{key}: " + draw(st.sampled_from(["[", "{a: ", "- "])) * draw(st.sampled_from([60, 3000, 200_000]))
     if way == "tags":
         return (
-            text
-            + f"\n{key}: {draw(st.sampled_from(['!!python/object/apply:os.system [id]', '!!binary x', '!!timestamp 2026-99-99', '!!set {a}', '!x y']))}\n"
+            text + f"\n{key}:"
+            f" {draw(st.sampled_from(['!!python/object/apply:os.system [id]', '!!binary x', '!!timestamp 2026-99-99', '!!set {a}', '!x y']))}\n"
         )
     return text
 
 
 def write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode("utf-8", "surrogateescape" if not any("\ud800" <= c < "\udc80" for c in text) else "surrogatepass"))
+    path.write_bytes(
+        text.encode("utf-8", "surrogateescape" if not any("\ud800" <= c < "\udc80" for c in text) else "surrogatepass")
+    )
 
 
 @cache
@@ -91,15 +119,28 @@ def mutated_xml(draw: Draw, path: Path) -> bytes:
     for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
         every = list(root.iter())
         element, other = draw(st.sampled_from(every)), draw(st.sampled_from(every))
-        way = draw(st.sampled_from(["attribute", "number", "new", "remove", "copy", "copies", "asset", "deep", "option", "size", "many"]))
+        way = draw(
+            st.sampled_from(
+                ["attribute", "number", "new", "remove", "copy", "copies", "asset", "deep", "option", "size", "many"]
+            )
+        )
         if way in ("attribute", "number") and element.attrib:
             key = draw(st.sampled_from(sorted(element.attrib)))
             element.set(
-                key, _plain(draw(texts)) if way == "attribute" else " ".join(str(draw(numbers)) for _ in range(draw(st.integers(1, 4))))
+                key,
+                (
+                    _plain(draw(texts))
+                    if way == "attribute"
+                    else " ".join(str(draw(numbers)) for _ in range(draw(st.integers(1, 4))))
+                ),
             )
         elif way == "new":
             element.set(
-                draw(st.sampled_from(["name", "class", "range", "mass", "pos", "size", "file", "type", "damping", "gravity"])),
+                draw(
+                    st.sampled_from(
+                        ["name", "class", "range", "mass", "pos", "size", "file", "type", "damping", "gravity"]
+                    )
+                ),
                 _plain(draw(texts)),
             )
         elif way == "remove" and len(element):
@@ -144,7 +185,9 @@ def mutated_xml(draw: Draw, path: Path) -> bytes:
 
 def _plain(text: str) -> str:
     """Text that XML can hold."""
-    return "".join(c for c in text if c in "\n\t" or (c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff"))
+    return "".join(
+        c for c in text if c in "\n\t" or (c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff")
+    )
 
 
 def _model(draw: Draw, folder: Path, source: Path, suffix: str) -> Verbs:
@@ -154,7 +197,10 @@ def _model(draw: Draw, folder: Path, source: Path, suffix: str) -> Verbs:
     file = next(source.glob(f"*{suffix}"))
     (folder / file.name).write_bytes(mutated_xml(draw, file))
     (folder / "robot.yaml").write_bytes((source / "robot.yaml").read_bytes())
-    return [["robot", "check", "robot.yaml", "--out", "out/robot.png"], ["robot", "new", file.name, "--out", "out/robot.yaml"]]
+    return [
+        ["robot", "check", "robot.yaml", "--out", "out/robot.png"],
+        ["robot", "new", file.name, "--out", "out/robot.yaml"],
+    ]
 
 
 def mjcf(draw: Draw, folder: Path) -> Verbs:
@@ -181,7 +227,22 @@ def twin(draw: Draw, folder: Path) -> Verbs:
 
 def priors(draw: Draw, folder: Path) -> Verbs:
     write(folder / "p.yaml", yaml_text(draw, PRIORS))
-    return [["fit", "--rehearse", "--policy", "zero", "--priors", "p.yaml", "--rollouts", "0", "--out", "out/fit", "--threads", "1"]]
+    return [
+        [
+            "fit",
+            "--rehearse",
+            "--policy",
+            "zero",
+            "--priors",
+            "p.yaml",
+            "--rollouts",
+            "0",
+            "--out",
+            "out/fit",
+            "--threads",
+            "1",
+        ]
+    ]
 
 
 def randomization(draw: Draw, folder: Path) -> Verbs:
@@ -206,6 +267,10 @@ def randomization(draw: Draw, folder: Path) -> Verbs:
 
 
 KINDS = (
-    Kind("robot.yaml", robot_yaml, cases=3500), Kind("MJCF", mjcf, starter_is_yaml, cases=3000), Kind("URDF", urdf, starter_is_yaml, cases=1500),
-    Kind("twin", twin, cases=2500), Kind("priors", priors, cases=800), Kind("randomization", randomization, cases=400),
-)  # fmt: skip
+    Kind("robot.yaml", robot_yaml, cases=3500),
+    Kind("MJCF", mjcf, starter_is_yaml, cases=3000),
+    Kind("URDF", urdf, starter_is_yaml, cases=1500),
+    Kind("twin", twin, cases=2500),
+    Kind("priors", priors, cases=800),
+    Kind("randomization", randomization, cases=400),
+)

@@ -1,7 +1,8 @@
 """Cells, the files that keep them, and the order in which they are measured.
 
-One file per table, written whole after every cell, so that a run can be stopped at any time and goes on with what is missing.
-The first seed of every cell comes before the second of any: a run that ends early leaves whole tables with fewer seeds.
+One file per table, written whole after every cell, so that a run can be stopped at any time and goes on with what is
+missing. The first seed of every cell comes before the second of any: a run that ends early leaves whole tables with
+fewer seeds.
 """
 
 import json
@@ -36,7 +37,9 @@ class Settings:
 
     def folder(self, table: str, cell: "Cell") -> Path:
         """Where a cell keeps what it may continue with; another commit begins anew."""
-        name = f"{cell.row} {cell.column} {cell.seed} {self.simulated_s:g} {self.iterations} {(commit() or 'unknown')[:8]}"
+        name = (
+            f"{cell.row} {cell.column} {cell.seed} {self.simulated_s:g} {self.iterations} {(commit() or 'unknown')[:8]}"
+        )
         return self.work / table / name.replace(",", "").replace(" ", "-")
 
 
@@ -106,7 +109,8 @@ def read_kept(table: str, folder: Path = FOLDER) -> tuple[list[Kept], dict[str, 
         return [Kept(**one) for one in content["cells"]], content["provenance"]
     except (ValueError, KeyError, TypeError) as reason:
         raise SurefootError(
-            f"{path} cannot be read as cells of the table {table!r} ({reason}); restore it with git, or delete it to measure anew"
+            f"{path} cannot be read as cells of the table {table!r} ({reason}); restore it with git, or delete it to"
+            " measure anew"
         ) from None
 
 
@@ -124,7 +128,9 @@ def order(tables: Sequence[Table], seeds: Sequence[int]) -> Iterator[tuple[Table
                 yield table, Cell(row, column, seed)
 
 
-def only(tables: Sequence[Table], rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> list[Table]:
+def only(
+    tables: Sequence[Table], rows: Sequence[str] | None = None, columns: Sequence[str] | None = None
+) -> list[Table]:
     """The tables with these of their rows and columns, None: all; tables that have none of them are left out."""
     few = list(tables)
     for k, (what, wanted) in enumerate((("row", rows), ("column", columns))):
@@ -145,15 +151,21 @@ def asked_of(table: Table, settings: Settings) -> dict[str, Any]:
 
 def budget_words(asked: dict[str, Any]) -> str:
     """A budget, for a sentence."""
-    return ", ".join(f"{name} {value if isinstance(value, str) else format(value, 'g')}" for name, value in asked.items()) or "none"
+    return (
+        ", ".join(f"{name} {value if isinstance(value, str) else format(value, 'g')}" for name, value in asked.items())
+        or "none"
+    )
 
 
 def one_budget(table: str, kept: Sequence[Kept], folder: Path) -> dict[str, Any] | None:
-    """The budget that all kept cells of a table had, None where there is no cell: figures of different budgets are no spread over seeds."""
+    """The budget that all kept cells of a table had, None where there is no cell: figures of different
+    budgets are no spread over seeds.
+    """
     found = [one.asked for k, one in enumerate(kept) if one.asked not in [other.asked for other in kept[:k]]]
     if len(found) > 1:
         raise SurefootError(
-            f"{path_of(table, folder)} holds cells of different budgets ({'; '.join(map(budget_words, found))}); remove those of all but one"
+            f"{path_of(table, folder)} holds cells of different budgets ({'; '.join(map(budget_words, found))}); remove"
+            " those of all but one"
         )
     return found[0] if found else None
 
@@ -163,8 +175,9 @@ def must_have_budget(table: Table, settings: Settings, folder: Path) -> None:
     there = one_budget(table.name, read_kept(table.name, folder)[0], folder)
     if there is not None and there != asked_of(table, settings):
         raise SurefootError(
-            f"{path_of(table.name, folder)} was measured with another budget ({budget_words(there)}; now {budget_words(asked_of(table, settings))}); "
-            "ask for the same, measure into another folder with --out, or remove the file"
+            f"{path_of(table.name, folder)} was measured with another budget ({budget_words(there)}; now"
+            f" {budget_words(asked_of(table, settings))}); ask for the same, measure into another folder with --out, or"
+            " remove the file"
         )
 
 
@@ -177,12 +190,30 @@ def measured(table: Table, cell: Cell, settings: Settings) -> Kept:
         figures = {"refused": str(reason)}
     wall_s = time.perf_counter() - started
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return Kept(cell.row, cell.column, cell.seed, figures, asked_of(table, settings), commit(), date, wall_s, usable_cores(), machine())
+    return Kept(
+        cell.row,
+        cell.column,
+        cell.seed,
+        figures,
+        asked_of(table, settings),
+        commit(),
+        date,
+        wall_s,
+        usable_cores(),
+        machine(),
+    )
 
 
 def run(
-    tables: Sequence[Table], settings: Settings, seeds: Sequence[int], *, most_cells: int | None = None, most_minutes: float | None = None, folder: Path = FOLDER, say: Say = print,
-) -> list[str]:  # fmt: skip
+    tables: Sequence[Table],
+    settings: Settings,
+    seeds: Sequence[int],
+    *,
+    most_cells: int | None = None,
+    most_minutes: float | None = None,
+    folder: Path = FOLDER,
+    say: Say = print,
+) -> list[str]:
     """Measure what is missing, until all is done or the limits are reached; what could not be measured, in words.
 
     A file that was measured with other settings is refused before anything is measured.
@@ -205,7 +236,9 @@ def run(
             say(f"  not measured: {reason}")
             continue
         done += 1
-        others = [one for one in read_kept(table.name, folder)[0] if one.cell != cell]  # another run may have written meanwhile
+        others = [
+            one for one in read_kept(table.name, folder)[0] if one.cell != cell
+        ]  # another run may have written meanwhile
         write_kept(table.name, [*others, new], folder)
         say(f"  {told(new.figures)}, {new.wall_clock_s / 60:.1f} min")
     return problems
@@ -213,4 +246,6 @@ def run(
 
 def told(figures: dict[str, Any]) -> str:
     """The figures on one line."""
-    return ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in figures.items())
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in figures.items()
+    )

@@ -1,12 +1,24 @@
 """How much data it takes: our fit and the policy that comes of it, over the number of rollouts and their length.
 
-A search on more data may simulate longer: with one budget for all, the table would measure where the budget cuts, and not what data give.
+A search on more data may simulate longer: with one budget for all, the table would measure where the budget
+cuts, and not what data give.
 """
 
 from typing import Any
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import PUBLISHED_FREE, budgeted, climbed, closed, effort, errors, hidden, original, scaled, walked
+from paper_tables.fits import (
+    PUBLISHED_FREE,
+    budgeted,
+    climbed,
+    closed,
+    effort,
+    errors,
+    hidden,
+    original,
+    scaled,
+    walked,
+)
 from paper_tables.walks import kept_training, on_twin, tuned
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
@@ -14,7 +26,15 @@ from surefoot.robot import load_robot
 
 CASE = "2.5"  # N·m of torque noise
 NO_DATA = "0"
-SIZES = (("8", "4"), ("16", "4"), ("32", "4"), ("64", "4"), ("128", "4"), ("64", "2"), ("16", "8"))  # rollouts and their seconds
+SIZES = (
+    ("8", "4"),
+    ("16", "4"),
+    ("32", "4"),
+    ("64", "4"),
+    ("128", "4"),
+    ("64", "2"),
+    ("16", "8"),
+)  # rollouts and their seconds
 
 
 def enough(cell: Cell, settings: Settings) -> dict[str, Any]:
@@ -37,4 +57,6 @@ def enough(cell: Cell, settings: Settings) -> dict[str, Any]:
     return found
 
 
-DATA = Table("data", ((NO_DATA, "4"), *SIZES), enough, figure="error", quick=("8", "4"), uses=("simulated_s", "iterations"))
+DATA = Table(
+    "data", ((NO_DATA, "4"), *SIZES), enough, figure="error", quick=("8", "4"), uses=("simulated_s", "iterations")
+)

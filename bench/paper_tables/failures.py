@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from paper_tables.cells import Cell, Refused, Settings, Table
-from paper_tables.fits import POLICY, PUBLISHED_FREE, budgeted, closed, effort, errors, fitted, hidden, original, published, walked
+from paper_tables.fits import (
+    POLICY,
+    PUBLISHED_FREE,
+    budgeted,
+    closed,
+    effort,
+    errors,
+    fitted,
+    hidden,
+    original,
+    published,
+    walked,
+)
 from surefoot.errors import SurefootError
 from surefoot.gap import schedule_of
 from surefoot.gap.channels import PUBLISHED as PUBLISHED_CHANNELS
@@ -23,7 +35,9 @@ from surefoot.sim.worlds import Worlds
 CASE = "2.5"  # N·m of torque noise
 SHARES = ("0 %", "10 %", "20 %", "40 %")
 PUBLISHED, UNGATED, GATED = "published cost, all rows", "our search, all rows", "ours, with its gate"
-NARROW = "our search, published channels, all rows"  # the published channels with a search that settles: what falls do to them, and not to CMA-ES
+NARROW = (  # the published channels with a search that settles: what falls do to them, and not to CMA-ES
+    "our search, published channels, all rows"
+)
 ROWS = (PUBLISHED, NARROW, UNGATED, GATED)
 ROLLOUTS, SECONDS = 10, 4.0
 SHOVE_M_S, SHOVE_RAD_S = 3.0, 12.0  # sideways, and over
@@ -71,12 +85,16 @@ def fell(log: RobotLog) -> np.ndarray:
 def episodes_of(log: RobotLog, wanted: np.ndarray) -> RobotLog:
     """Some of the episodes, numbered from 0."""
     rows = np.isin(log.episode, wanted)
-    columns = {name: getattr(log, name)[rows] for name in ("time_s", *REQUIRED, *OPTIONAL) if getattr(log, name) is not None}
+    columns = {
+        name: getattr(log, name)[rows] for name in ("time_s", *REQUIRED, *OPTIONAL) if getattr(log, name) is not None
+    }
     return replace(log, episode=np.unique(log.episode[rows], return_inverse=True)[1].astype(np.int32), **columns)
 
 
 def mixed(twin: Twin, share: float, seed: int, rollouts: int = ROLLOUTS) -> RobotLog:
-    """A log of `rollouts` episodes, of which this share falls; the others are the same at every share, as far as they go."""
+    """A log of `rollouts` episodes, of which this share falls; the others are the same at every share, as
+    far as they go.
+    """
     count = round(share * rollouts)
     up = walked(twin, rollouts, seed, SECONDS)
     if not count:
@@ -104,13 +122,23 @@ def with_falls(cell: Cell, settings: Settings) -> dict[str, Any]:
     log = mixed(twin, float(cell.column.rstrip(" %")) / 100, cell.seed)
     usable = usable_rows(log, robot) if cell.row == GATED else None
     schedule = schedule_of(log, robot, usable)
-    how = {"held_out": 0.0, "free": PUBLISHED_FREE, "seed": cell.seed} | ({"kinds": PUBLISHED_CHANNELS} if cell.row == NARROW else {})
-    asked = published("wasserstein", settings.simulated_s, **how) if cell.row == PUBLISHED else budgeted(settings.simulated_s, **how)
+    how = {"held_out": 0.0, "free": PUBLISHED_FREE, "seed": cell.seed} | (
+        {"kinds": PUBLISHED_CHANNELS} if cell.row == NARROW else {}
+    )
+    asked = (
+        published("wasserstein", settings.simulated_s, **how)
+        if cell.row == PUBLISHED
+        else budgeted(settings.simulated_s, **how)
+    )
     result = fitted(log, schedule, robot, asked)
     return {
-        **errors(result, twin), **closed(result), **effort(result), "fallen_episodes": len(fell(log)), "simulated_falls": result.after.gap.fallen,
+        **errors(result, twin),
+        **closed(result),
+        **effort(result),
+        "fallen_episodes": len(fell(log)),
+        "simulated_falls": result.after.gap.fallen,
         "used_share": 1.0 if usable is None else float(usable.mean()),
-    }  # fmt: skip
+    }
 
 
 FAILURES = Table(

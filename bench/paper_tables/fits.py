@@ -26,12 +26,17 @@ from surefoot.sim.twin import Twin
 
 POLICY = "walk"
 SECONDS = 4.0
-COUNTED = ("armature_kgm2", "dry_friction_nm")  # what the published problem hides, and whose mean relative error it reports
+COUNTED = (
+    "armature_kgm2",
+    "dry_friction_nm",
+)  # what the published problem hides, and whose mean relative error it reports
 PUBLISHED_FREE = (*COUNTED, "torque_noise_nm")  # and how much noise there is, which is not known either
 TYPES = {"armature_kgm2": (0.015, 0.045), "dry_friction_nm": (0.3, 1.2), "viscous_friction_nms": (0.1, 0.4)}
 CALF_SPRING = (12.0, -1.8)  # N·m/rad, rad at rest
 USUAL_DATA_S = 8 * SECONDS  # of data, for which the budget of a table is meant
-AIM_SEEDS = tuple(range(7000, 7008))  # of the noise under which an answer's cost is compared with that of the truth: none that a search met
+AIM_SEEDS = tuple(
+    range(7000, 7008)
+)  # of the noise under which an answer's cost is compared with that of the truth: none that a search met
 NO_LIMIT = 10**9  # evaluations: simulated seconds are what is limited
 
 
@@ -53,7 +58,8 @@ def hidden(robot: Robot, case: str, seed: int) -> Twin:
 
 
 def shifted(robot: Robot, seed: int, *, spring: bool = False, uneven: bool = False) -> Twin:
-    """A robot whose joints differ from the simulator's, with delay and a little noise; with a spring on the last joint of each leg where asked for.
+    """A robot whose joints differ from the simulator's, with delay and a little noise; with a spring on the last joint
+    of each leg where asked for.
 
     They differ type by type, left as right; or, uneven, each by itself, which turns a robot off its way.
     """
@@ -86,12 +92,16 @@ def budgeted(simulated_s: float, **given: Any) -> FitSettings:
 
 
 def scaled(simulated_s: float, rollouts: int, seconds: float = SECONDS) -> float:
-    """The budget of a search on so much data: a simulation of a log is as long as the log, and a search takes about as many of them."""
+    """The budget of a search on so much data: a simulation of a log is as long as the log, and a search
+    takes about as many of them.
+    """
     return simulated_s * max(1.0, rollouts * seconds / USUAL_DATA_S)
 
 
 def published(cost: str, simulated_s: float, **given: Any) -> FitSettings:
-    """CMA-ES, which judges candidates by the cost alone: falls cost nothing, and an answer that falls is not refused."""
+    """CMA-ES, which judges candidates by the cost alone: falls cost nothing, and an answer that falls is
+    not refused.
+    """
     return budgeted(simulated_s, search="cma", cost=cost, cma=CmaSettings(fall_cost=0.0), most_falling=1.0, **given)
 
 
@@ -104,9 +114,17 @@ def fitted(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSetting
 
 
 def climbed(
-    log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...], folder: Path, policy: str = POLICY,
-) -> FitResult:  # fmt: skip
-    """Family after family; every answer of the simulator is kept in `folder`, since fine-tuning comes after and may be stopped."""
+    log: RobotLog,
+    schedule: Schedule,
+    robot: Robot,
+    settings: FitSettings,
+    rungs: tuple[Family, ...],
+    folder: Path,
+    policy: str = POLICY,
+) -> FitResult:
+    """Family after family; every answer of the simulator is kept in `folder`, since fine-tuning comes after
+    and may be stopped.
+    """
     identity: dict[str, object] = {"log": log.metadata, "settings": repr(settings)}
 
     def one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
@@ -120,27 +138,37 @@ def climbed(
 
 
 def errors(result: FitResult, twin: Twin) -> dict[str, float]:
-    """Mean relative error of each kind of parameter, of the published pair together, and of that pair before the fit."""
+    """Mean relative error of each kind of parameter, of the published pair together, and of that pair
+    before the fit.
+    """
     joints = list(twin.robot.contract.joints)
     found: dict[str, float] = {}
     before: dict[str, float] = {}
     for name in COUNTED:
         true = np.broadcast_to(twin.physics.parameters[name], len(joints))
-        each = [(knob.value, knob.start, true[joints.index(joint)]) for knob in result.adaptation.knobs if knob.parameter == name for joint in knob.where]  # fmt: skip
+        each = [
+            (knob.value, knob.start, true[joints.index(joint)])
+            for knob in result.adaptation.knobs
+            if knob.parameter == name
+            for joint in knob.where
+        ]
         value, start, actual = np.array(each).T
         found[name] = float((np.abs(value - actual) / actual).mean())
         before[name] = float((np.abs(start - actual) / actual).mean())
     return {
-        "error": float(np.mean([found[name] for name in COUNTED])), "error_before": float(np.mean([before[name] for name in COUNTED])),
-        "armature": found["armature_kgm2"], "dry_friction": found["dry_friction_nm"],
-    }  # fmt: skip
+        "error": float(np.mean([found[name] for name in COUNTED])),
+        "error_before": float(np.mean([before[name] for name in COUNTED])),
+        "armature": found["armature_kgm2"],
+        "dry_friction": found["dry_friction_nm"],
+    }
 
 
 def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, settings: FitSettings) -> dict[str, float]:
-    """The cost of the answer, of the hidden numbers, and of the counted ones among them with the rest of the answer, over the same noise.
+    """The cost of the answer, of the hidden numbers, and of the counted ones among them with the rest of
+    the answer, over the same noise.
 
-    An answer that costs more than these is not the minimum of its cost. Costs in time prefer a robot without noise, which is why the
-    last keeps the noise of the answer.
+    An answer that costs more than these is not the minimum of its cost. Costs in time prefer a robot without noise,
+    which is why the last keeps the noise of the answer.
     """
     robot = twin.robot
     joints = list(robot.contract.joints)
@@ -164,13 +192,22 @@ def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, sett
 
 
 def effort(result: FitResult) -> dict[str, Any]:
-    """What a search took, over all families that were tried, which was chosen and why its search ended; an iteration that was cut is not counted."""
+    """What a search took, over all families that were tried, which was chosen and why its search ended; an iteration
+    that was cut is not counted.
+    """
     if result.tried:
-        simulated_s, evaluations = sum(one.simulated_s for one in result.tried), sum(one.evaluations for one in result.tried)
+        simulated_s, evaluations = (
+            sum(one.simulated_s for one in result.tried),
+            sum(one.evaluations for one in result.tried),
+        )
     else:
-        simulated_s, evaluations = (result.steps[-1].simulated_s, result.steps[-1].evaluations) if result.steps else (0.0, 0)
+        simulated_s, evaluations = (
+            (result.steps[-1].simulated_s, result.steps[-1].evaluations) if result.steps else (0.0, 0)
+        )
     chosen = [one.family for one in result.tried if one.chosen]
-    return {"simulated_s": simulated_s, "evaluations": evaluations, "stopped": result.stopped} | ({"family": chosen[0]} if chosen else {})
+    return {"simulated_s": simulated_s, "evaluations": evaluations, "stopped": result.stopped} | (
+        {"family": chosen[0]} if chosen else {}
+    )
 
 
 def closed(result: FitResult) -> dict[str, float]:
@@ -180,4 +217,9 @@ def closed(result: FitResult) -> dict[str, float]:
 
 def left(before: Gap, after: Gap) -> dict[str, float]:
     """Of the gaps of the same episodes before and after a fit, what a table shows."""
-    return {"gap": after.total, "floor": after.total_floor, "robot_floor": after.robot_floor, "gap_before": before.total}
+    return {
+        "gap": after.total,
+        "floor": after.total_floor,
+        "robot_floor": after.robot_floor,
+        "gap_before": before.total,
+    }

@@ -9,12 +9,18 @@ from paper_tables.words import NOT_YET, Figures, by, plain, shown, table, traini
 from surefoot.verify.evaluate import RISING_GATE
 
 UPRIGHT = (
-    ("stood", "stood for 10 s, of 100", 1), ("lateral_m", "lateral drift, m", 2), ("drift_m", "off the commanded place, m", 2),
-    ("velocity_error_m_s", "velocity error, m/s", 3), ("falls_straight", "falls of 40 straight", 1), ("falls", "of 100 others", 1),
-)  # fmt: skip
+    ("stood", "stood for 10 s, of 100", 1),
+    ("lateral_m", "lateral drift, m", 2),
+    ("drift_m", "off the commanded place, m", 2),
+    ("velocity_error_m_s", "velocity error, m/s", 3),
+    ("falls_straight", "falls of 40 straight", 1),
+    ("falls", "of 100 others", 1),
+)
 WHOLE = (  # beside lateral drift
-    ("drift_m", "distance from the commanded place", 2, " m"), ("velocity_error_m_s", "velocity error", 3, " m/s"), ("falls", "falls under other commands", 1, " of 100"),
-)  # fmt: skip
+    ("drift_m", "distance from the commanded place", 2, " m"),
+    ("velocity_error_m_s", "velocity error", 3, " m/s"),
+    ("falls", "falls under other commands", 1, " of 100"),
+)
 ROBOTS = tuple(biped.ROLLOUTS)
 
 
@@ -23,10 +29,24 @@ def biped_section(found: Figures) -> tuple[list[str], list[str]]:
     rows = []
     for row, column in biped.BIPED.places:
         gap, floor = (found.at(row, column, name) for name in ("gap", "floor"))
-        walked = [shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits) for name, _, digits in UPRIGHT]
-        rows.append([f"{row}, {column}", *walked, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4)])
+        walked = [
+            shown(replace(found.at(row, column, name), refused=0, cut=0), found.seeds, digits=digits)
+            for name, _, digits in UPRIGHT
+        ]
+        rows.append(
+            [
+                f"{row}, {column}",
+                *walked,
+                shown(gap, found.seeds, digits=4),
+                shown(Spread(floor.values), found.seeds, digits=4),
+            ]
+        )
     lines = table(["policy and robot", *(name for _, name, _ in UPRIGHT), "held-out gap", "floor"], rows)
-    said = [one for robot in ROBOTS for one in (*biped_drift(found, robot), *biped_place(found, robot), *biped_without(found, robot))]
+    said = [
+        one
+        for robot in ROBOTS
+        for one in (*biped_drift(found, robot), *biped_place(found, robot), *biped_without(found, robot))
+    ]
     return lines, [*said, *biped_kept(found), *biped_gate(found)]
 
 
@@ -40,20 +60,24 @@ def biped_drift(found: Figures, robot: str) -> list[str]:
         return [f"The drift on the hind legs, {robot}: {NOT_YET.lower()}"]
     fell, falls = both(found, biped.AFTER, robot, "falls_straight")
     said = (
-        f"Lateral drift after 4 s at 0.5 m/s, {robot}: {drift(old)} before the loop, {drift(new)} after it ({chance(old, new)}), "
-        f"with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
+        f"Lateral drift after 4 s at 0.5 m/s, {robot}: {drift(old)} before the loop, {drift(new)} after it"
+        f" ({chance(old, new)}), with {plain(fell, digits=1)} and {plain(falls, digits=1)} falls of 40"
     )
     worse = " It does NOT become less." if drifts_more(new, old) else ""
     return [f"{said}; published 1.2 m and 0.2 m, over a time and at a speed that we do not know.{worse}"]
 
 
 def biped_place(found: Figures, robot: str) -> list[str]:
-    """What else the loop changes: a robot that goes too fast or too slow is as far from its place as one that goes astray."""
+    """What else the loop changes: a robot that goes too fast or too slow is as far from its place as one
+    that goes astray.
+    """
     parts = []
     for figure, name, digits, unit in WHOLE:
         old, new = both(found, biped.AFTER, robot, figure)
         if old.n and new.n:
-            parts.append(f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})")
+            parts.append(
+                f"{name} {plain(old, digits=digits)} -> {plain(new, digits=digits)}{unit} ({surety(old, new)})"
+            )
     return [f"The loop as a whole, {robot}: {', '.join(parts)}."] if parts else []
 
 
@@ -66,7 +90,8 @@ def biped_without(found: Figures, robot: str) -> list[str]:
             more, fell = by(without, after, digits=digits), found.at(biped.NO_FIT, robot, figure).fell
             down = f" (on {fell} more nothing stayed up to measure)" if fell else ""
             parts.append(
-                f"{name} {plain(without, digits=digits)} without the fit{down}, {plain(after, digits=digits)}{unit} with it ({more})"
+                f"{name} {plain(without, digits=digits)} without the fit{down}, {plain(after, digits=digits)}{unit}"
+                f" with it ({more})"
             )
     return [f"Trained equally long, {robot}: {'; '.join(parts)}."] if parts else []
 

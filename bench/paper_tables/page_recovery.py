@@ -14,12 +14,16 @@ from paper_tables.fits import SECONDS
 from paper_tables.spread import Spread, apart, differences, is_number, shared, surety, was_cut
 from paper_tables.words import NOT_YET, NOTHING, Figures, by, gaps, listed, percent, plain, published, share, table
 
-PUBLISHED_ERRORS = {  # method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
+# method, torque noise -> what the paper reports; of match-s it is not known to us which horizon is meant
+PUBLISHED_ERRORS = {
     **{("wasserstein", case): f"{100 * error:g} %" for case, error in RECOVERED.items()},
-    ("match-s", "5.0"): "37.8 % (horizon not known)", ("match-o", "2.5"): "40.7 %", ("match-o", "5.0"): "86.3 %",
-}  # fmt: skip
+    ("match-s", "5.0"): "37.8 % (horizon not known)",
+    ("match-o", "2.5"): "40.7 %",
+    ("match-o", "5.0"): "86.3 %",
+}
 PUBLISHED_GENERATIONS, POPULATION = 200, 13  # of 24 numbers: 4 + 3 log(24)
-BOUNDLESS = 1000.0  # times the cost of the truth: without noise that costs nothing to some, and their answers have no multiple of it
+# times the cost of the truth: without noise that costs nothing to some, and their answers have no multiple of it
+BOUNDLESS = 1000.0
 PROBED = 26  # candidates before the first generation: each knob turned by itself, and none
 COSTS_KEPT = ("cost", "cost_of_truth", "cost_of_counted")
 PUBLISHED_CANDIDATES = PUBLISHED_GENERATIONS * POPULATION
@@ -44,14 +48,19 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
     )
     rows = []
     first = [
-        text for case in CASES for text in (percent(replace(found.at(recovery.OURS, case, "error_before"), cut=0), found.seeds), NOTHING)
+        text
+        for case in CASES
+        for text in (percent(replace(found.at(recovery.OURS, case, "error_before"), cut=0), found.seeds), NOTHING)
     ]
     rows.append(["not fitted", *first, NOTHING, NOTHING, NOTHING])
     for method in recovery.METHODS:
         cells = [
             text
             for case in CASES
-            for text in (percent(found.at(method, case, "error"), found.seeds), published(PUBLISHED_ERRORS, method, case))
+            for text in (
+                percent(found.at(method, case, "error"), found.seeds),
+                published(PUBLISHED_ERRORS, method, case),
+            )
         ]
         minutes = [one.core_minutes for one in found.kept if one.row == method]
         took = Spread(tuple(minutes))
@@ -66,12 +75,20 @@ def recovery_section(found: Figures) -> tuple[list[str], list[str]]:
             ]
         )
     said = [recovery_order(found, case) for case in ("2.5", "5.0")]
-    said += [*recovery_aim(found), recovery_published(found), recovery_best(found), *recovery_worse(found), recovery_channels(found)]
+    said += [
+        *recovery_aim(found),
+        recovery_published(found),
+        recovery_best(found),
+        *recovery_worse(found),
+        recovery_channels(found),
+    ]
     return [*table(headings, rows), *recovery_pairs(found)], [*said, *recovery_effort(found), *recovery_harder()]
 
 
 def recovery_pairs(found: Figures) -> list[str]:
-    """A second table: who is better, robot by robot, of the pairs that the published order names and of ours with each cost."""
+    """A second table: who is better, robot by robot, of the pairs that the published order names and of
+    ours with each cost.
+    """
     wanted = {"wasserstein": (*STATE_COSTS, "match-o"), **dict.fromkeys(STATE_COSTS, ("match-o",))}
     wanted |= dict.fromkeys((recovery.OURS, recovery.OURS_NARROW), recovery.COSTS)
     rows = []
@@ -83,7 +100,10 @@ def recovery_pairs(found: Figures) -> list[str]:
             rows += [[f"{one} at {case} N·m", *shown]] * any(cells.values())
     if not rows:
         return []
-    head = "On how many of the robots that both have the row is better than the column; **bold**: the mean difference is beyond chance, each pair by itself."
+    head = (
+        "On how many of the robots that both have the row is better than the column; **bold**: the mean difference is"
+        " beyond chance, each pair by itself."
+    )
     return ["", head, "", *table(["", *(f"than {cost}" for cost in recovery.COSTS)], rows)]
 
 
@@ -95,14 +115,18 @@ def recovery_effort(found: Figures) -> list[str]:
     if not tried.n or not ours_s.n:
         return []
     generations = [
-        (each.mean - PROBED) / (1 + POPULATION) for cost in recovery.COSTS if (each := found.over_columns(cost, "evaluations")).n
+        (each.mean - PROBED) / (1 + POPULATION)
+        for cost in recovery.COSTS
+        if (each := found.over_columns(cost, "evaluations")).n
     ]
     settled = [not was_cut(one.figures) for one in found.kept if one.row == recovery.OURS]
     times = PUBLISHED_CANDIDATES * recovery.PUBLISHED_ROLLOUTS * SECONDS / took_s.mean
     return [
-        f"CMA-ES simulated {tried.mean:.0f} candidates a cell, {_range(generations)} generations of {POPULATION} and their mean, in {took_s.mean:.0f} s; the "
-        f"published search had {PUBLISHED_GENERATIONS} generations with {recovery.PUBLISHED_ROLLOUTS} rollouts each, {times:.0f} times as many simulated seconds. These baselines "
-        f"are what equal budgets give, not the best that they can do. Ours took {ours_s.mean:.0f} s, and settled in {sum(settled)} of {len(settled)} cells."
+        f"CMA-ES simulated {tried.mean:.0f} candidates a cell, {_range(generations)} generations of {POPULATION} and"
+        f" their mean, in {took_s.mean:.0f} s; the published search had {PUBLISHED_GENERATIONS} generations with"
+        f" {recovery.PUBLISHED_ROLLOUTS} rollouts each, {times:.0f} times as many simulated seconds. These baselines"
+        f" are what equal budgets give, not the best that they can do. Ours took {ours_s.mean:.0f} s, and settled in"
+        f" {sum(settled)} of {len(settled)} cells."
     ]
 
 
@@ -110,7 +134,9 @@ def _range(values: Sequence[float], digits: int = 0) -> str:
     """From the least to the most."""
     if not values:
         return NOTHING
-    low, high = (f"{end:.{digits}f}" if end < BOUNDLESS else f"more than {BOUNDLESS:g}" for end in (min(values), max(values)))
+    low, high = (
+        f"{end:.{digits}f}" if end < BOUNDLESS else f"more than {BOUNDLESS:g}" for end in (min(values), max(values))
+    )
     return low if low == high else f"{low} to {high}"
 
 
@@ -126,16 +152,21 @@ def recovery_harder(path: Path = RESULTS / "recover.json") -> list[str]:
     cases = json.loads(path.read_text(encoding="utf-8"))["summary"]
     parts = [f"{100 * cases[case]['mean_error']:.1f} % at {case} N·m" for case in CASES if case in cases]
     return [
-        f"The problem that users have is harder: with viscous friction and delay hidden too (38 numbers, 64 rollouts, the fit as it comes), the same error is {listed(parts)}, to be compared with the row of 64 rollouts "
-        "([bench/recover.py](../bench/recover.py))."
+        "The problem that users have is harder: with viscous friction and delay hidden too (38 numbers, 64 rollouts,"
+        f" the fit as it comes), the same error is {listed(parts)}, to be compared with the row of 64 rollouts"
+        " ([bench/recover.py](../bench/recover.py))."
     ]
 
 
 def recovery_order(found: Figures, case: str) -> str:
-    """Whether Wasserstein < match-s < match-o, all with CMA-ES, step by step and for each horizon of match-s by itself."""
+    """Whether Wasserstein < match-s < match-o, all with CMA-ES, step by step and for each horizon of
+    match-s by itself.
+    """
     rows = ("wasserstein", *STATE_COSTS, "match-o")
     errors = {
-        row: found.at(row, case, "error") for row in rows if found.at(row, case, "error").known or found.at(row, case, "error").refused
+        row: found.at(row, case, "error")
+        for row in rows
+        if found.at(row, case, "error").known or found.at(row, case, "error").refused
     }
     states = [row for row in STATE_COSTS if row in errors]
     if "wasserstein" not in errors or "match-o" not in errors or not states:
@@ -143,16 +174,22 @@ def recovery_order(found: Figures, case: str) -> str:
     near, far = errors["wasserstein"], errors["match-o"]
     most = max(spread.n for spread in errors.values())
     figures = ", ".join(f"{row} {share(spread)}{_counted(spread, most)}" for row, spread in errors.items())
-    first, second = {row: order_of(near, errors[row]) for row in states}, {row: order_of(errors[row], far) for row in states}
-    off = ", ".join(f"{row} {by(near, errors[row], scale=100, unit=' points', digits=1)}" for row in (*states, "match-o"))
+    first, second = (
+        {row: order_of(near, errors[row]) for row in states},
+        {row: order_of(errors[row], far) for row in states},
+    )
+    off = ", ".join(
+        f"{row} {by(near, errors[row], scale=100, unit=' points', digits=1)}" for row in (*states, "match-o")
+    )
     start = {row: shared(found.at(row, case, "error_before"), spread) for row, spread in errors.items()}
     astray = [row for row, (before, after) in start.items() if before.n and after.n and after.mean > before.mean]
     lost = f" Further from the truth than not fitting at all: {listed(astray)}." if astray else ""
     cut = [row for row, spread in errors.items() if spread.cut]
     budget = f" That is so at this budget: cut before they settled were {listed(cut)}." if cut else ""
     return (
-        f"At {case} N·m, with CMA-ES: {figures}. Of the published order, that Wasserstein is better than match-s is {_judged(first)}; "
-        f"that match-s is better than match-o is {_judged(second)}; that Wasserstein is better than match-o is {order_of(near, far)}. Off by more than Wasserstein: {off}.{lost}{budget}"
+        f"At {case} N·m, with CMA-ES: {figures}. Of the published order, that Wasserstein is better than match-s is"
+        f" {_judged(first)}; that match-s is better than match-o is {_judged(second)}; that Wasserstein is better than"
+        f" match-o is {order_of(near, far)}. Off by more than Wasserstein: {off}.{lost}{budget}"
     )
 
 
@@ -171,7 +208,9 @@ def _counted(spread: Spread, most: int) -> str:
 
 
 def against(one: Spread, other: Spread) -> str:
-    """On how many of the robots that both have the first is the better one, bold beyond chance; empty where they share none."""
+    """On how many of the robots that both have the first is the better one, bold beyond chance; empty where
+    they share none.
+    """
     more = differences(one, other)
     if not len(more):
         return ""
@@ -191,9 +230,14 @@ def order_of(better: Spread, worse: Spread) -> str:
 def costs_over_truth(found: Figures, row: str) -> list[float]:
     """What answers cost, in what the hidden armature and friction cost, for the cells that keep all of it.
 
-    These are taken with the noise of the truth or that of the answer, whichever costs less: costs in time prefer no noise.
+    These are taken with the noise of the truth or that of the answer, whichever costs less: costs in time
+    prefer no noise.
     """
-    kept = [one.figures for one in found.kept if one.row == row and all(is_number(one.figures.get(key)) for key in COSTS_KEPT)]
+    kept = [
+        one.figures
+        for one in found.kept
+        if one.row == row and all(is_number(one.figures.get(key)) for key in COSTS_KEPT)
+    ]
     return [min(one["cost"] / max(min(one["cost_of_truth"], one["cost_of_counted"]), 1e-12), BOUNDLESS) for one in kept]
 
 
@@ -204,8 +248,10 @@ def recovery_aim(found: Figures) -> list[str]:
         return []
     above = ", ".join(f"{row} {sum(one > 1 for one in each)} of {len(each)}" for row, each in times.items())
     return [
-        "Is an answer the minimum of its cost? In the last column its cost is divided by the cost of the hidden armature and friction, with the noise of the truth or of the answer, "
-        f"whichever is less, over all noises. Above 1 the search had not found the minimum ({above}, of the cells that keep it); below 1 something else costs less than the truth on that log."
+        "Is an answer the minimum of its cost? In the last column its cost is divided by the cost of the hidden"
+        " armature and friction, with the noise of the truth or of the answer, whichever is less, over all noises."
+        f" Above 1 the search had not found the minimum ({above}, of the cells that keep it); below 1 something else"
+        " costs less than the truth on that log."
     ]
 
 
@@ -218,11 +264,16 @@ def recovery_published(found: Figures) -> str:
     ]
     if not parts:
         return f"The published method here: {NOT_YET.lower()}"
-    return f"The published method, CMA-ES on the Wasserstein distance, leaves {listed(parts)} here, with {recovery.ROLLOUTS} rollouts instead of {recovery.PUBLISHED_ROLLOUTS} and fewer generations."
+    return (
+        f"The published method, CMA-ES on the Wasserstein distance, leaves {listed(parts)} here, with"
+        f" {recovery.ROLLOUTS} rollouts instead of {recovery.PUBLISHED_ROLLOUTS} and fewer generations."
+    )
 
 
 def recovery_best(found: Figures) -> str:
-    """Our best row against the published figures, and the best of those with the most seeds where that is another one."""
+    """Our best row against the published figures, and the best of those with the most seeds where that is
+    another one.
+    """
     parts = []
     for case in ("2.5", "5.0"):
         most = max(found.at(row, case, "error").n for row in OURS)
@@ -235,13 +286,16 @@ def recovery_best(found: Figures) -> str:
             side = "below" if spread.mean < RECOVERED[case] else "NOT below"
             refused = f", {spread.refused} refused" if spread.refused else ""
             parts.append(
-                f"{share(spread)} at {case} N·m ({row}), {side} the published {100 * RECOVERED[case]:g} %, in {below} of {spread.n} seeds{refused}"
+                f"{share(spread)} at {case} N·m ({row}), {side} the published {100 * RECOVERED[case]:g} %, in {below}"
+                f" of {spread.n} seeds{refused}"
             )
     return f"Our best row: {'; '.join(parts)}." if parts else f"Our rows: {NOT_YET.lower()}"
 
 
 def recovery_worse(found: Figures) -> list[str]:
-    """Where the rows of ours that have the same logs as the others are worse than one of them, or than the published figures."""
+    """Where the rows of ours that have the same logs as the others are worse than one of them, or than the
+    published figures.
+    """
     said = []
     for row in (recovery.OURS, recovery.OURS_NARROW):
         met, worse = False, []
@@ -264,11 +318,16 @@ def recovery_worse(found: Figures) -> list[str]:
             said.append(f"{name} is worse {', '.join(worse)}.")
         elif met:
             said.append(
-                f"{name} is not worse in the mean than any of them where both have an answer{_few(found, row)}, nor than the published figures."
+                f"{name} is not worse in the mean than any of them where both have an answer{_few(found, row)}, nor"
+                " than the published figures."
             )
     names = (recovery.OURS, recovery.OURS_NARROW, *recovery.COSTS)
-    left = gaps({f"{method} at {case} N·m": found.at(method, case, "error") for method in names for case in CASES}).removeprefix("; ")
-    return [*said, *([f"{left[0].upper()}{left[1:]}."] if said and left else [])] or [f"Where ours is worse: {NOT_YET.lower()}"]
+    left = gaps(
+        {f"{method} at {case} N·m": found.at(method, case, "error") for method in names for case in CASES}
+    ).removeprefix("; ")
+    return [*said, *([f"{left[0].upper()}{left[1:]}."] if said and left else [])] or [
+        f"Where ours is worse: {NOT_YET.lower()}"
+    ]
 
 
 def _few(found: Figures, row: str) -> str:
@@ -281,12 +340,15 @@ def recovery_channels(found: Figures) -> str:
     """What of it is the search, and what the channels that it looks at."""
     parts = []
     for case in CASES:
-        wide, narrow, other = (found.at(row, case, "error") for row in (recovery.OURS, recovery.OURS_NARROW, "wasserstein"))
+        wide, narrow, other = (
+            found.at(row, case, "error") for row in (recovery.OURS, recovery.OURS_NARROW, "wasserstein")
+        )
         seeds = tuple(seed for seed in narrow.by_seed if seed in wide.by_seed and seed in other.by_seed)
         if seeds:
             wide, narrow, other = (one.among(seeds) for one in (wide, narrow, other))
             parts.append(
-                f"{share(narrow)} at {case} N·m ({share(wide)} with all channels, {share(other)} with CMA-ES on the same channels)"
+                f"{share(narrow)} at {case} N·m ({share(wide)} with all channels, {share(other)} with CMA-ES on the"
+                " same channels)"
             )
     return (
         f"With position, velocity and action alone, our search leaves {listed(parts)}."

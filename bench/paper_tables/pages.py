@@ -6,20 +6,40 @@ from dataclasses import dataclass, replace
 
 from paper_tables import data, policies
 from paper_tables.spread import Spread, apart, shared, surety
-from paper_tables.words import NOT_YET, NOTHING, Figures, by, gaps, listed, percent, plain, share, shown, table, trainings
+from paper_tables.words import (
+    NOT_YET,
+    NOTHING,
+    Figures,
+    by,
+    gaps,
+    listed,
+    percent,
+    plain,
+    share,
+    shown,
+    table,
+    trainings,
+)
 
 PUBLISHED_GENERATIONS = 10_000  # of a network's weights
 WALKED = (
-    ("return", "return of 20 s", 1), ("velocity_error_m_s", "velocity error, m/s", 3), ("drift_x_m", "drift at +x, m", 2),
-    ("drift_y_m", "at +y, m", 2), ("drift_m", "sum of four directions, m", 2), ("falls_straight", "falls of 80 straight", 1), ("falls", "of 100 others", 1),
-)  # fmt: skip
+    ("return", "return of 20 s", 1),
+    ("velocity_error_m_s", "velocity error, m/s", 3),
+    ("drift_x_m", "drift at +x, m", 2),
+    ("drift_y_m", "at +y, m", 2),
+    ("drift_m", "sum of four directions, m", 2),
+    ("falls_straight", "falls of 80 straight", 1),
+    ("falls", "of 100 others", 1),
+)
 
 
 FALLS = ("falls_straight", "falls")  # counts, mostly 0 in all seeds: their spread says nothing of chance
 
 
 def policy_rows(found: Figures, rows: Sequence[str], column: str) -> list[list[str]]:
-    """Gap and policy of each row; what was refused is said once, and what differs from the original policy beyond chance, in all seeds upright, is bold."""
+    """Gap and policy of each row; what was refused is said once, and what differs from the original policy beyond
+    chance, in all seeds upright, is bold.
+    """
     made = []
     for row in rows:
         gap, floor = (found.at(row, column, name) for name in ("gap", "floor"))
@@ -29,7 +49,9 @@ def policy_rows(found: Figures, rows: Sequence[str], column: str) -> list[list[s
             old, new = both(found, row, column, name)
             sure = name not in FALLS and not new.fell and (apart(old, new) or apart(new, old))
             walked.append(f"**{text}**" if sure else text)
-        made.append([row, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4), *walked])
+        made.append(
+            [row, shown(gap, found.seeds, digits=4), shown(Spread(floor.values), found.seeds, digits=4), *walked]
+        )
     return made
 
 
@@ -38,23 +60,34 @@ def families_section(found: Figures) -> tuple[list[str], list[str]]:
     lines, said = [], []
     for column in (policies.SHIFT, policies.SPRING):
         rows = policy_rows(found, (policies.ORIGINAL, *policies.FAMILIES), column)
-        lines += [f"**{column}**", "", *table([column, "held-out gap", "floor", *(name for _, name, _ in WALKED)], rows), ""]
-        said += [family_gaps(found, column), policy_changes(found, {family: family for family in policies.FAMILIES}, column)]
+        lines += [
+            f"**{column}**",
+            "",
+            *table([column, "held-out gap", "floor", *(name for _, name, _ in WALKED)], rows),
+            "",
+        ]
+        said += [
+            family_gaps(found, column),
+            policy_changes(found, {family: family for family in policies.FAMILIES}, column),
+        ]
     return lines[:-1], [*said, spring_published(found), *without_choice(found)]
 
 
 def spring_published(found: Figures) -> str:
     """The published figures of a spring joint, and what became of them here."""
     said = (
-        "Published for a spring joint: static parameters fail outright; with a network the drift at +x goes from -2.0 m to -0.18 m, and at +y from failing outright to 0.21 m "
-        "(as read second-hand, and with another spring than this one)."
+        "Published for a spring joint: static parameters fail outright; with a network the drift at +x goes from -2.0 m"
+        " to -0.18 m, and at +y from failing outright to 0.21 m (as read second-hand, and with another spring than this"
+        " one)."
     )
     ways = []
     for figure, way in (("drift_x_m", "+x"), ("drift_y_m", "+y")):
         each = [(family, *both(found, family, policies.SPRING, figure)) for family in policies.FAMILIES]
         each = [(family, old, new) for family, old, new in each if old.known and new.known]
         if each:
-            ways.append(f"at {way} {', '.join(f'{drift(old)} -> {drift(new)} ({family})' for family, old, new in each)}")
+            ways.append(
+                f"at {way} {', '.join(f'{drift(old)} -> {drift(new)} ({family})' for family, old, new in each)}"
+            )
     return f"{said} Here it goes {' and '.join(ways)}.{static_fails(found)}" if ways else said
 
 
@@ -62,15 +95,21 @@ def static_fails(found: Figures) -> str:
     """Whether static parameters fail outright on the spring joint, as published."""
     gap, was = found.at("static", policies.SPRING, "gap"), found.at("static", policies.SPRING, "gap_before")
     fell, falls = (
-        sum(one.mean for one in side) for side in zip(*(both(found, "static", policies.SPRING, name) for name in FALLS), strict=True)
+        sum(one.mean for one in side)
+        for side in zip(*(both(found, "static", policies.SPRING, name) for name in FALLS), strict=True)
     )
     if not gap.n:
         return ""
     if falls > fell + 90:
-        return f" That static parameters fail outright holds here: {falls:.0f} of 180 fall with the policy that comes of them."
+        return (
+            f" That static parameters fail outright holds here: {falls:.0f} of 180 fall with the policy that comes of"
+            " them."
+        )
     return (
-        f" That static parameters fail outright does not hold here: they close {100 * (1 - gap.mean / was.mean):.0f} % of the gap by standing for what is missing, "
-        f"and {falls:.0f} of 180 fall with the policy that comes of them. A spring is linear in position: terms of a torque or of an action that are linear too hold it exactly, and the published network had to learn it."
+        f" That static parameters fail outright does not hold here: they close {100 * (1 - gap.mean / was.mean):.0f} %"
+        f" of the gap by standing for what is missing, and {falls:.0f} of 180 fall with the policy that comes of them."
+        " A spring is linear in position: terms of a torque or of an action that are linear too hold it exactly, and"
+        " the published network had to learn it."
     )
 
 
@@ -97,7 +136,10 @@ def family_gaps(found: Figures, column: str) -> str:
     if not parts:
         return f"The gaps of the {column}: {NOT_YET.lower()}"
     robots = f"{len(floor)} robot{'' if len(floor) == 1 else 's'}"
-    return f"On held-out episodes of the {column}, in units of what the robot differs from itself ({robots}), {listed(parts)}."
+    return (
+        f"On held-out episodes of the {column}, in units of what the robot differs from itself ({robots}),"
+        f" {listed(parts)}."
+    )
 
 
 def without_choice(found: Figures) -> list[str]:
@@ -106,7 +148,9 @@ def without_choice(found: Figures) -> list[str]:
     old = sorted({f"{one.row} ({one.column}, seed {one.seed})" for one in cells if "training_kept" not in one.figures})
     said = trainings(cells)
     if old:
-        said += f"{'; not' if said else 'Not'} known, and in the oldest a training could not be dropped: {', '.join(old)}"
+        said += (
+            f"{'; not' if said else 'Not'} known, and in the oldest a training could not be dropped: {', '.join(old)}"
+        )
     return [f"{said}."] if said else []
 
 
@@ -124,8 +168,10 @@ def both(found: Figures, row: str, column: str, figure: str) -> tuple[Spread, Sp
 
 
 ERRORS = (  # beside drift, return and falls: what a policy may do worse in, its name, digits and unit
-    ("velocity_error_m_s", "velocity error", 3, " m/s"), ("lateral_m", "drift across the way", 2, " m"), ("turn_error_rad_s", "turning error", 3, " rad/s"),
-)  # fmt: skip
+    ("velocity_error_m_s", "velocity error", 3, " m/s"),
+    ("lateral_m", "drift across the way", 2, " m"),
+    ("turn_error_rad_s", "turning error", 3, " rad/s"),
+)
 ALL_ERRORS = "drift, return, falls, velocity error, drift across the way or turning error"
 
 
@@ -135,15 +181,22 @@ def change(found: Figures, row: str, column: str) -> Change | None:
     paid, pays = both(found, row, column, "return")
     if not (old.known and new.known and paid.n and pays.n):
         return None
-    fell, falls = (sum(one.mean for one in side) for side in zip(*(both(found, row, column, name) for name in FALLS), strict=True))
+    fell, falls = (
+        sum(one.mean for one in side) for side in zip(*(both(found, row, column, name) for name in FALLS), strict=True)
+    )
     words = f"drift {drift(old)} -> {drift(new)}, return {plain(paid, digits=1)} -> {plain(pays, digits=1)}"
     words += f", falls {fell:.1f} -> {falls:.1f} of 180" if falls > fell or fell else ""
-    worse = [f"drift ({chance(old, new)})"] * drifts_more(new, old) + [f"return ({surety(paid, pays)})"] * (pays.mean < paid.mean)
+    worse = [f"drift ({chance(old, new)})"] * drifts_more(new, old) + [f"return ({surety(paid, pays)})"] * (
+        pays.mean < paid.mean
+    )
     worse += [f"falls ({fell:.1f} -> {falls:.1f} of 180)"] * (falls > fell)
     for figure, name, digits, unit in ERRORS:
         before, after = both(found, row, column, figure)
         if after.mean > before.mean:
-            worse.append(f"{name} ({plain(before, digits=digits)} -> {plain(after, digits=digits)}{unit}, {surety(before, after)})")
+            worse.append(
+                f"{name} ({plain(before, digits=digits)} -> {plain(after, digits=digits)}{unit},"
+                f" {surety(before, after)})"
+            )
     return Change(words, worse)
 
 
@@ -165,7 +218,9 @@ def drifts_more(new: Spread, old: Spread) -> bool:
 
 
 def policy_changes(found: Figures, rows: Mapping[str, str], column: str) -> str:
-    """Which fine-tuned policies are better than the original, and which are worse in anything; `rows` are given the names to call them by."""
+    """Which fine-tuned policies are better than the original, and which are worse in anything; `rows` are
+    given the names to call them by.
+    """
     parts, worse = [], []
     for row, name in rows.items():
         changed = change(found, row, column)
@@ -191,9 +246,15 @@ def horizon_section(found: Figures) -> tuple[list[str], list[str]]:
     names |= {cost: f"CMA-ES, {cost}, curves taught to a network" for cost in policies.NETWORK_COSTS}
     names |= {policies.OURS: "ours (quantile, families in turn)"}
     rows = policy_rows(found, tuple(names), policies.SPRING)
-    lines = table([policies.SPRING, "held-out gap", "floor", *(name for _, name, _ in WALKED)], [[names[row[0]], *row[1:]] for row in rows])
+    lines = table(
+        [policies.SPRING, "held-out gap", "floor", *(name for _, name, _ in WALKED)],
+        [[names[row[0]], *row[1:]] for row in rows],
+    )
     rest = {row: name for row, name in policies.HORIZON_ROWS.items() if row not in (policies.ORIGINAL, *CLAIMED)}
-    ours = "Ours differs from the other rows in search, cost and model at once: only the rows of CMA-ES among each other tell what a cost does."
+    ours = (
+        "Ours differs from the other rows in search, cost and model at once: only the rows of CMA-ES among each other"
+        " tell what a cost does."
+    )
     return lines, [*horizon_claim(found), policy_changes(found, rest, policies.SPRING), ours, *without_choice(found)]
 
 
@@ -209,17 +270,24 @@ def horizon_claim(found: Figures) -> list[str]:
             parts.append(f"with {how}: {NOT_YET.lower().rstrip('.')}")
             continue
         before, after = (found.at(row, policies.SPRING, name) for name in ("gap_before", "gap"))
-        worse = f"worse than the original in {listed(changed.worse)}" if changed.worse else f"not worse than the original in {ALL_ERRORS}"
+        worse = (
+            f"worse than the original in {listed(changed.worse)}"
+            if changed.worse
+            else f"not worse than the original in {ALL_ERRORS}"
+        )
         gap = f"the gap goes {plain(before, digits=3)} -> {plain(after, digits=3)}"
         parts.append(f"with {how}, {gap} and the policy is {worse} ({changed.words})")
     said = [
-        f"The paper claims that match-s-1 with a network makes the policy worse than the original. {claim_holds(found)} With more of what was measured: {'; '.join(parts)}."
+        f"The paper claims that match-s-1 with a network makes the policy worse than the original. {claim_holds(found)}"
+        f" With more of what was measured: {'; '.join(parts)}."
     ]
     generations = found.at("match-s-1, weights", policies.SPRING, "generations")
     if generations.n:
         said.append(
-            f"That is not the published search: {generations.mean:.0f} generations instead of {PUBLISHED_GENERATIONS:,}, one network for each type of joint "
-            "instead of each joint, and scales, first spread and limits of ours. It says what the cost does at this budget, and not whether the claim holds for theirs."
+            f"That is not the published search: {generations.mean:.0f} generations instead of"
+            f" {PUBLISHED_GENERATIONS:,}, one network for each type of joint instead of each joint, and scales, first"
+            " spread and limits of ours. It says what the cost does at this budget, and not whether the claim holds"
+            " for theirs."
         )
     return said
 
@@ -232,27 +300,38 @@ def claim_holds(found: Figures) -> str:
         return "Whether that holds here is not measured yet."
     lower, further = apart(pays, paid), apart(old, new)
     higher, nearer = apart(paid, pays), apart(new, old)
-    verdict = "holds" if lower or further else "does not hold" if higher or nearer else "is neither confirmed nor refuted"
+    verdict = (
+        "holds" if lower or further else "does not hold" if higher or nearer else "is neither confirmed nor refuted"
+    )
     if (lower or further) and (higher or nearer):
         verdict = "holds in one figure and not in the other"
-    return f"By return ({by(paid, pays, digits=1)}, where less is worse) and drift ({by(old, new, unit=' m')}, where more is worse) that {verdict} here."
+    return (
+        f"By return ({by(paid, pays, digits=1)}, where less is worse) and drift ({by(old, new, unit=' m')}, where more"
+        f" is worse) that {verdict} here."
+    )
 
 
 def data_section(found: Figures) -> tuple[list[str], list[str]]:
     """How much data."""
     before = [
-        shown(found.at(data.NO_DATA, "4", name), found.seeds, digits=digits) for name, digits in (("drift_m", 2), ("falls_straight", 1))
+        shown(found.at(data.NO_DATA, "4", name), found.seeds, digits=digits)
+        for name, digits in (("drift_m", 2), ("falls_straight", 1))
     ]
     rows = [["none (original policy)", "", "0", NOTHING, *before, NOTHING, NOTHING]]
     for count, seconds in data.SIZES:
         minutes = int(count) * float(seconds) / 60
         rows.append(
             [
-                count, f"{seconds} s", f"{minutes:.1f}", percent(found.at(count, seconds, "error"), found.seeds),
-                shown(found.at(count, seconds, "drift_m"), found.seeds), shown(replace(found.at(count, seconds, "falls_straight"), cut=0, refused=0), found.seeds, digits=1),
-                plain(found.at(count, seconds, "simulated_s"), digits=0), plain(found.at(count, seconds, "budget_s"), digits=0),
+                count,
+                f"{seconds} s",
+                f"{minutes:.1f}",
+                percent(found.at(count, seconds, "error"), found.seeds),
+                shown(found.at(count, seconds, "drift_m"), found.seeds),
+                shown(replace(found.at(count, seconds, "falls_straight"), cut=0, refused=0), found.seeds, digits=1),
+                plain(found.at(count, seconds, "simulated_s"), digits=0),
+                plain(found.at(count, seconds, "budget_s"), digits=0),
             ]
-        )  # fmt: skip
+        )
     headings = [
         "rollouts",
         "length",
@@ -288,9 +367,13 @@ def data_growth(found: Figures) -> str:
     times = f"{first.mean / last.mean:.1f} times less" if last.mean < first.mean else "NOT less"
     cut = [count for count, spread in there if spread.cut]
     return (
-        f"From {few} to {many} rollouts of 4 s the error goes from {share(first)} to {share(last)}, {times} ({surety(first, last)}); "
-        f"independent rollouts would give {math.sqrt(int(many) / int(few)):.1f} times less."
-        + (f" Cut before they settled, so that the budget is measured too: searches with {listed(cut)} rollouts." if cut else "")
+        f"From {few} to {many} rollouts of 4 s the error goes from {share(first)} to {share(last)}, {times}"
+        f" ({surety(first, last)}); independent rollouts would give {math.sqrt(int(many) / int(few)):.1f} times less."
+        + (
+            f" Cut before they settled, so that the budget is measured too: searches with {listed(cut)} rollouts."
+            if cut
+            else ""
+        )
     )
 
 
@@ -306,7 +389,9 @@ def data_drift(found: Figures) -> str:
     if any(spread.n + spread.fell < 2 for _, spread in there):
         sure = "one seed: not judged how few rollouts are enough"
     else:
-        enough = next(count for count, spread in there if spread is best or (spread.fell <= best.fell and not apart(best, spread)))
+        enough = next(
+            count for count, spread in there if spread is best or (spread.fell <= best.fell and not apart(best, spread))
+        )
         sure = f"{enough} rollouts are the fewest that cannot be told from that"
     said = f"The drift of the policy is {drift(old)} before, and {drift(best)} at best ({name} rollouts); {sure}."
     return said + (f" With {listed(worse)} rollouts it does worse than before." if worse else "")
@@ -317,4 +402,8 @@ def data_length(found: Figures) -> str:
     same = (("64", "2"), ("32", "4"), ("16", "8"))
     there = _same_robots([(f"{count} of {seconds} s", found.at(count, seconds, "error")) for count, seconds in same])
     parts = [f"{name} {share(spread)}" for name, spread in there]
-    return f"The same 2.1 minutes in rollouts of another length: {', '.join(parts)}." if len(parts) > 1 else f"The length of rollouts: {NOT_YET.lower()}"  # fmt: skip
+    return (
+        f"The same 2.1 minutes in rollouts of another length: {', '.join(parts)}."
+        if len(parts) > 1
+        else f"The length of rollouts: {NOT_YET.lower()}"
+    )

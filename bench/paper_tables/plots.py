@@ -30,8 +30,9 @@ def file_of(charts: list[str]) -> str:
     size = widest + 2 * EDGE_PX, y - SPACE_PX + EDGE_PX
     paper = rect(0, 0, *size, more=' fill="var(--bg)"')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {px(size[0])} {px(size[1])}" width="{px(size[0])}" height="{px(size[1])}" role="img" '
-        f'aria-label="{". ".join(labels)}"><style><![CDATA[\n{STYLE}\n]]></style>{paper}{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {px(size[0])} {px(size[1])}" width="{px(size[0])}"'
+        f' height="{px(size[1])}" role="img"'
+        f' aria-label="{". ".join(labels)}"><style><![CDATA[\n{STYLE}\n]]></style>{paper}{"".join(parts)}</svg>\n'
     )
 
 
@@ -52,13 +53,20 @@ def recovery_plot(found: Figures) -> list[str]:
     """The error of each method, one chart for each noise."""
     charts = []
     for case in CASES:
-        rows = [bar(m, found.at(m, case, "error"), SIMULATOR if m in recovery.COSTS else ADAPTED, 100) for m in recovery.METHODS]
+        rows = [
+            bar(m, found.at(m, case, "error"), SIMULATOR if m in recovery.COSTS else ADAPTED, 100)
+            for m in recovery.METHODS
+        ]
         charts.append(
             bars(
-                [row for row in rows if row.value == row.value], "mean error of armature and dry friction, %", title=f"Torque noise {case} N·m",
-                keys=[("CMA-ES", SIMULATOR), ("ours", ADAPTED)], floor=100 * RECOVERED[case], floor_label="published, Wasserstein:",
+                [row for row in rows if row.value == row.value],
+                "mean error of armature and dry friction, %",
+                title=f"Torque noise {case} N·m",
+                keys=[("CMA-ES", SIMULATOR), ("ours", ADAPTED)],
+                floor=100 * RECOVERED[case],
+                floor_label="published, Wasserstein:",
             )
-        )  # fmt: skip
+        )
     return charts
 
 
@@ -66,13 +74,17 @@ def _drifts(found: Figures, rows: Mapping[str, str], column: str, title: str) ->
     """`rows` are given the names to call them by."""
     looks = {policies.ORIGINAL: ROBOT, policies.OURS: ADAPTED}
     made = [bar(name, found.at(row, column, "drift_m"), looks.get(row, SIMULATOR)) for row, name in rows.items()]
-    return bars([one for one in made if one.value == one.value], "drift after 4 s, sum of four directions, m", title=title)
+    return bars(
+        [one for one in made if one.value == one.value], "drift after 4 s, sum of four directions, m", title=title
+    )
 
 
 def families_plot(found: Figures) -> list[str]:
     """Drift of the policies, by family."""
     rows = {row: row for row in (policies.ORIGINAL, *policies.FAMILIES)}
-    return [_drifts(found, rows, column, f"Fine-tuned for the {column}") for column in (policies.SHIFT, policies.SPRING)]
+    return [
+        _drifts(found, rows, column, f"Fine-tuned for the {column}") for column in (policies.SHIFT, policies.SPRING)
+    ]
 
 
 def horizon_plot(found: Figures) -> list[str]:
@@ -89,7 +101,9 @@ def data_plot(found: Figures) -> list[str]:
     before = Level(found.at(data.NO_DATA, "4", "drift_m").mean, "original policy")
     return [
         line_chart([error], "minutes of data", "parameter error, %", x_range=(0.0, max(minutes))),
-        line_chart([drift], "minutes of data", "drift, sum of four directions, m", levels=[before], x_range=(0.0, max(minutes))),
+        line_chart(
+            [drift], "minutes of data", "drift, sum of four directions, m", levels=[before], x_range=(0.0, max(minutes))
+        ),
     ]
 
 
@@ -97,7 +111,10 @@ def biped_plot(found: Figures) -> list[str]:
     """Lateral drift on the hind legs, and how far the robots are from where they were told to be."""
     looks = {biped.ORIGINAL: SIMULATOR, biped.NO_FIT: FOURTH, biped.AFTER: ADAPTED}
     charts = []
-    for figure, axis in (("lateral_m", "lateral drift after 4 s, m"), ("drift_m", "off the commanded place after 4 s, m")):
+    for figure, axis in (
+        ("lateral_m", "lateral drift after 4 s, m"),
+        ("drift_m", "off the commanded place after 4 s, m"),
+    ):
         made = []
         for row, column in biped.BIPED.places:
             spread, look = found.at(row, column, figure), ROBOT if column == biped.NOMINAL else looks[row]
@@ -112,11 +129,19 @@ def failures_plot(found: Figures) -> list[str]:
     shares = [float(each.rstrip(" %")) for each in failures.SHARES]
     looks = {failures.PUBLISHED: SIMULATOR, failures.NARROW: FIFTH, failures.UNGATED: FOURTH, failures.GATED: ADAPTED}
     errors = {row: [found.at(row, each, "error") for each in failures.SHARES] for row in looks}
-    lines = [series(row, shares, spreads, looks[row], 100) for row, spreads in errors.items() if any(one.n for one in spreads)]
+    lines = [
+        series(row, shares, spreads, looks[row], 100)
+        for row, spreads in errors.items()
+        if any(one.n for one in spreads)
+    ]
     return [line_chart(lines, "episodes that fall, %", "parameter error, %")]
 
 
 PLOTS: dict[str, Callable[[Figures], list[str]]] = {
-    "recovery": recovery_plot, "families": families_plot, "horizon": horizon_plot, "data": data_plot, "biped": biped_plot,
+    "recovery": recovery_plot,
+    "families": families_plot,
+    "horizon": horizon_plot,
+    "data": data_plot,
+    "biped": biped_plot,
     "failures": failures_plot,
-}  # fmt: skip
+}

@@ -28,9 +28,12 @@ WEIGHT_COSTS = {f"{cost}, weights": cost for cost in ("match-s-1", "wasserstein"
 OURS = "ours"
 NO_FIT = "no fit"
 HORIZON_ROWS = {  # and what they are called in a sentence or a plot
-    ORIGINAL: ORIGINAL, NO_FIT: NO_FIT, **{row: f"weights by {cost}" for row, cost in WEIGHT_COSTS.items()},
-    **{cost: f"curves by {cost}" for cost in NETWORK_COSTS}, OURS: OURS,
-}  # fmt: skip
+    ORIGINAL: ORIGINAL,
+    NO_FIT: NO_FIT,
+    **{row: f"weights by {cost}" for row, cost in WEIGHT_COSTS.items()},
+    **{cost: f"curves by {cost}" for cost in NETWORK_COSTS},
+    OURS: OURS,
+}
 ROLLOUTS = {"families": 32, "horizon": 10}  # a fifth is held out; CMA-ES gets more generations out of fewer rollouts
 HELD_OUT = 0.2
 
@@ -42,7 +45,7 @@ def _robot(cell: Cell, table: str) -> tuple[Twin, RobotLog | None]:
 
 def _with_policy(
     cell: Cell, settings: Settings, table: str, twin: Twin, adaptation: Adaptation, found: dict[str, Any]
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What was found, and the policy that comes of it."""
     if settings.iterations > 0:
         policy = tuned(settings.folder(table, cell), adaptation, settings.iterations, cell.seed)
@@ -64,7 +67,8 @@ def family(cell: Cell, settings: Settings) -> dict[str, Any]:
 def horizon(cell: Cell, settings: Settings) -> dict[str, Any]:
     """A network alone, by one cost with CMA-ES; beside it our own way, with the same budget.
 
-    CMA-ES searches the curves that the network is then taught, since that is what the product fits, or the weights, as the paper does.
+    CMA-ES searches the curves that the network is then taught, since that is what the product fits, or the
+    weights, as the paper does.
     """
     twin, log = _robot(cell, "horizon")
     if log is None:
@@ -87,8 +91,12 @@ def horizon(cell: Cell, settings: Settings) -> dict[str, Any]:
     return _with_policy(cell, settings, "horizon", twin, result.adaptation, {**closed(result), **effort(result)})
 
 
-def weights(log: RobotLog, robot: Robot, cost: str, simulated_s: float, seed: int, folder: Path) -> tuple[Adaptation, dict[str, Any]]:
-    """The published way: CMA-ES on the weights of the network, between -1 and 1; what it found, and the figures that the other searches have."""
+def weights(
+    log: RobotLog, robot: Robot, cost: str, simulated_s: float, seed: int, folder: Path
+) -> tuple[Adaptation, dict[str, Any]]:
+    """The published way: CMA-ES on the weights of the network, between -1 and 1; what it found, and the figures that
+    the other searches have.
+    """
     fitted, held = split(schedule_of(log, robot), HELD_OUT, seed)
     assert held is not None
     family, make = Weights(robot, {}), agents(robot)
@@ -107,15 +115,23 @@ def weights(log: RobotLog, robot: Robot, cost: str, simulated_s: float, seed: in
         for physics in (Physics(robot), adaptation.physics(robot))
     )
     return adaptation, {
-        **left(before, after), "simulated_s": answer.simulated_s, "evaluations": answer.evaluations, "stopped": answer.stopped,
+        **left(before, after),
+        "simulated_s": answer.simulated_s,
+        "evaluations": answer.evaluations,
+        "stopped": answer.stopped,
         "generations": answer.generations,
-    }  # fmt: skip
+    }
 
 
 USES = ("simulated_s", "iterations")
 FAMILY_TABLE = Table(
-    "families", tuple((row, column) for row in (ORIGINAL, *FAMILIES) for column in (SHIFT, SPRING)), family, figure="gap", quick=("static", SHIFT), uses=USES,
-)  # fmt: skip
+    "families",
+    tuple((row, column) for row in (ORIGINAL, *FAMILIES) for column in (SHIFT, SPRING)),
+    family,
+    figure="gap",
+    quick=("static", SHIFT),
+    uses=USES,
+)
 HORIZON_TABLE = Table(
     "horizon",
     tuple((row, SPRING) for row in HORIZON_ROWS),

@@ -1,4 +1,6 @@
-"""One cell of each table with a seed that is not committed, held against the committed spread; as many at a time as there are cores."""
+"""One cell of each table with a seed that is not committed, held against the committed spread; as many at a
+time as there are cores.
+"""
 
 import os
 import subprocess
@@ -37,7 +39,9 @@ def by_itself(table: Table, cell: Cell, settings: Settings) -> Kept:
     out.mkdir(parents=True)
     words = ["--table", table.name, "--row", cell.row, "--column", cell.column, "--seed", cell.seed]
     words += ["--simulated-s", settings.simulated_s, "--iterations", settings.iterations, "--out", out]
-    done = subprocess.run([sys.executable, str(PAPER), *map(str, words)], cwd=out, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(PAPER), *map(str, words)], cwd=out, capture_output=True, text=True, check=False
+    )
     kept = read_kept(table.name, out)[0]
     if done.returncode or not kept:
         said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip().startswith(REASONS)]
@@ -47,12 +51,18 @@ def by_itself(table: Table, cell: Cell, settings: Settings) -> Kept:
 
 
 def quick(
-    tables: Sequence[Table], settings: Settings, out: Path, *, committed: Path = FOLDER, measure: Measure = by_itself, say: Say = print,
-) -> bool:  # fmt: skip
+    tables: Sequence[Table],
+    settings: Settings,
+    out: Path,
+    *,
+    committed: Path = FOLDER,
+    measure: Measure = by_itself,
+    say: Say = print,
+) -> bool:
     """Measure in `out`, and compare; whether all were judged, and belong to what is committed.
 
-    Policies are not trained here: what is compared is the fit. A cell keeps one core busy better than two, so each has its own, and
-    those that take longest come first.
+    Policies are not trained here: what is compared is the fit. A cell keeps one core busy better than two, so each has
+    its own, and those that take longest come first.
     """
     kept = {table.name: read_kept(table.name, committed)[0] for table in tables}
     for table in tables:
@@ -66,7 +76,8 @@ def quick(
         cores.put(core)
     if asked:
         say(
-            f"measuring {len(asked)} of {len(tables)} tables, {cores.qsize()} at a time, the longest first: 16 minutes of one core for all six"
+            f"measuring {len(asked)} of {len(tables)} tables, {cores.qsize()} at a time, the longest first: 16 minutes"
+            " of one core for all six"
         )
     with ThreadPoolExecutor(cores.qsize(), initializer=lambda: keep_to(cores.get())) as workers:
         running = {workers.submit(measure, one.table, one.cell, own): one for one in asked}
@@ -98,13 +109,16 @@ def must_compare(table: Table, kept: Sequence[Kept], settings: Settings, committ
         )
     if table.depends().items() - there.items():
         raise SurefootError(
-            f"{path_of(table.name, committed)} was measured with {budget_words({key: there.get(key) for key in table.depends()})}, and what is here now is "
-            f"{budget_words(table.depends())}; remove that file and measure anew with --table {table.name}"
+            f"{path_of(table.name, committed)} was measured with"
+            f" {budget_words({key: there.get(key) for key in table.depends()})}, and what is here now is"
+            f" {budget_words(table.depends())}; remove that file and measure anew with --table {table.name}"
         )
 
 
 def ask(table: Table, kept: Sequence[Kept], say: Say) -> Asked | None:
-    """The next seed of a table: one that is committed would give its own figure again and test nothing. None where there is no spread yet."""
+    """The next seed of a table: one that is committed would give its own figure again and test nothing.
+    None where there is no spread yet.
+    """
     row, column = table.quick
     known = spread_of(kept, row, column, table.figure)
     if known.interval is None:
@@ -116,7 +130,9 @@ def ask(table: Table, kept: Sequence[Kept], say: Say) -> Asked | None:
 
 
 def keep_to(core: int) -> None:
-    """This thread, and the processes that it starts, run on one core; where a system cannot do that, one of them has all cores."""
+    """This thread, and the processes that it starts, run on one core; where a system cannot do that, one of
+    them has all cores.
+    """
     if CAN_KEEP:
         os.sched_setaffinity(0, {core})
 

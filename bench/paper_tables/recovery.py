@@ -1,4 +1,5 @@
-"""The published problem, solved with every cost under noise. All see the same virtual robots, logs, free numbers and budget.
+"""The published problem, solved with every cost under noise. All see the same virtual robots, logs, free
+numbers and budget.
 
 One row of ours compares no more channels than the published costs do; one has as many rollouts as the paper.
 """
@@ -24,12 +25,18 @@ def recovered(cell: Cell, settings: Settings) -> dict[str, Any]:
     twin = hidden(robot, cell.column, cell.seed)
     log = walked(twin, rollouts, cell.seed)
     schedule = schedule_of(log, robot)
-    how = {"held_out": 0.0, "free": PUBLISHED_FREE, "seed": cell.seed} | ({"kinds": PUBLISHED} if cell.row == OURS_NARROW else {})
-    asked = published(cell.row, settings.simulated_s, **how) if cell.row in COSTS else budgeted(settings.simulated_s, **how)
+    how = {"held_out": 0.0, "free": PUBLISHED_FREE, "seed": cell.seed} | (
+        {"kinds": PUBLISHED} if cell.row == OURS_NARROW else {}
+    )
+    asked = (
+        published(cell.row, settings.simulated_s, **how) if cell.row in COSTS else budgeted(settings.simulated_s, **how)
+    )
     result = fitted(log, schedule, robot, asked)
     found = {**errors(result, twin), **closed(result), **effort(result), "rollouts": rollouts}
     return found | (aimed(result, twin, log, schedule, asked) if cell.row in COSTS else {})
 
 
-PLACES = tuple((method, case) for case in ("2.5", "5.0", "0.0") for method in METHODS)  # what the paper is about comes first
+PLACES = tuple(
+    (method, case) for case in ("2.5", "5.0", "0.0") for method in METHODS
+)  # what the paper is about comes first
 RECOVERY = Table("recovery", PLACES, recovered, figure="error", quick=(OURS, "2.5"))

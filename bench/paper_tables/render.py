@@ -65,48 +65,87 @@ def minutes(robot: str) -> str:
     return f"{biped.ROLLOUTS[robot] * biped.SECONDS / 60:.1f}"
 
 
-CHOICE = "A training that makes the policy fall or stray more in the fitted simulator is dropped there; part of the way to it is kept where that does better than the trimmed policy, which is kept otherwise."
+CHOICE = (
+    "A training that makes the policy fall or stray more in the fitted simulator is dropped there; part of the way to"
+    " it is kept where that does better than the trimmed policy, which is kept otherwise."
+)
 ABOUT = {
     "recovery": (
         "Parameter recovery",
-        f"Mean relative error of armature and dry friction of the 12 joints of a Go2, drawn from {RANGES['armature_kgm2'][0]:g}-{RANGES['armature_kgm2'][1]:g} kg·m² and "
-        f"{RANGES['dry_friction_nm'][0]:g}-{RANGES['dry_friction_nm'][1]:g} N·m. Every method searches 25 numbers: these 24, as in the paper, and how strong the torque noise is. Ranges, first values, bounds, policy "
-        f"and noise are ours: the published figures stand beside, and were not measured on these robots. {recovery.ROLLOUTS} rollouts of 4 s; one row has the paper's "
-        f"{recovery.PUBLISHED_ROLLOUTS}, and no more simulated seconds than the others. match-o compares position and velocity; ours compares "
-        "more of the same log (errors to the target, changes of velocity, gyro, gravity, and two products made for what is hidden here: the error along the motion, which friction makes, and the error "
-        "times the change of velocity, which inertia makes), but for the row with the published channels. match-s gets the state of the base as it was, exact, which is more than motion capture gives, "
-        "and a recording that starts late shifts all its columns together, which match-s does not notice. The robots of seeds 0 to 2 have the armature and friction of those of "
-        "[bench/recover.py](../bench/recover.py), with which our search was developed; that of `--quick` comes after them.",
+        (
+            "Mean relative error of armature and dry friction of the 12 joints of a Go2, drawn from"
+            f" {RANGES['armature_kgm2'][0]:g}-{RANGES['armature_kgm2'][1]:g} kg·m² and"
+            f" {RANGES['dry_friction_nm'][0]:g}-{RANGES['dry_friction_nm'][1]:g} N·m. Every method searches 25 numbers:"
+            " these 24, as in the paper, and how strong the torque noise is. Ranges, first values, bounds, policy and"
+            " noise are ours: the published figures stand beside, and were not measured on these robots."
+            f" {recovery.ROLLOUTS} rollouts of 4 s; one row has the paper's {recovery.PUBLISHED_ROLLOUTS}, and no more"
+            " simulated seconds than the others. match-o compares position and velocity; ours compares more of the"
+            " same log (errors to the target, changes of velocity, gyro, gravity, and two products made for what is"
+            " hidden here: the error along the motion, which friction makes, and the error times the change of"
+            " velocity, which inertia makes), but for the row with the published channels. match-s gets the state of"
+            " the base as it was, exact, which is more than motion capture gives, and a recording that starts late"
+            " shifts all its columns together, which match-s does not notice. The robots of seeds 0 to 2 have the"
+            " armature and friction of those of [bench/recover.py](../bench/recover.py), with which our search was"
+            " developed; that of `--quick` comes after them."
+        ),
     ),
     "families": (
         "Families",
-        f"{policies.ROLLOUTS['families']} rollouts of 4 s of a Go2 whose joints differ type by type, without and with a spring on each calf ({CALF_SPRING[0]:g} N·m/rad at rest at {CALF_SPRING[1]:g} rad). Each family is "
-        f"fitted by our search with joints of one type tied, as the robots are drawn, terms that are linear in position and error first and a small network where those leave a measurable gap, and the policy is fine-tuned in it. Drift is the distance from the commanded place after 4 s at full speed. {CHOICE}",
+        (
+            f"{policies.ROLLOUTS['families']} rollouts of 4 s of a Go2 whose joints differ type by type, without and"
+            f" with a spring on each calf ({CALF_SPRING[0]:g} N·m/rad at rest at {CALF_SPRING[1]:g} rad). Each family"
+            " is fitted by our search with joints of one type tied, as the robots are drawn, terms that are linear in"
+            " position and error first and a small network where those leave a measurable gap, and the policy is"
+            f" fine-tuned in it. Drift is the distance from the commanded place after 4 s at full speed. {CHOICE}"
+        ),
     ),
     "horizon": (
         "Horizon",
-        f"The robot with the spring again, {policies.ROLLOUTS['horizon']} rollouts. A network of torques alone, the rest of the simulator nominal, by CMA-ES under different costs: it has to stand for the friction, inertia and delay that differ too. "
-        "CMA-ES searches the weights of the network, one for each type of joint, between -1 and 1 as in the paper, or the curves over error, position and velocity that the network is then taught, which are far fewer numbers. "
-        "Beside it our own way, which has friction, inertia and delay free too, and what training does without any fit. All policies are fine-tuned equally long. " + CHOICE,
+        f"The robot with the spring again, {policies.ROLLOUTS['horizon']} rollouts. A network of torques alone, the"
+        " rest of the simulator nominal, by CMA-ES under different costs: it has to stand for the friction, inertia"
+        " and delay that differ too. CMA-ES searches the weights of the network, one for each type of joint, between"
+        " -1 and 1 as in the paper, or the curves over error, position and velocity that the network is then taught,"
+        " which are far fewer numbers. Beside it our own way, which has friction, inertia and delay free too, and what"
+        " training does without any fit. All policies are fine-tuned equally long. " + CHOICE,
     ),
-    "data": ("Data", "Our fit and the policy that comes of it, at 2.5 N·m of torque noise (robots drawn as for parameter recovery), over the amount of data and the length of rollouts. The budget of a search grows with the data, from that of 8 rollouts of 4 s. " + CHOICE),
+    "data": (
+        "Data",
+        "Our fit and the policy that comes of it, at 2.5 N·m of torque noise (robots drawn as for parameter recovery),"
+        " over the amount of data and the length of rollouts. The budget of a search grows with the data, from that of"
+        " 8 rollouts of 4 s. " + CHOICE,
+    ),
     "biped": (
         "Bipedal walking",
-        "A Go2 that rises on its hind legs and walks on them at ±0.5 m/s. The other robot is that of the parameter shift above, with a delay, whose joints differ type by type, left as right; of the uneven robot each joint differs by itself, "
-        f"which turns it off its way. {biped.ROLLOUTS[biped.SHIFTED]} rollouts of {biped.SECONDS:g} s ({minutes(biped.SHIFTED)} minutes of data) and joints of one type tied for the one, {biped.ROLLOUTS[biped.UNEVEN]} ({minutes(biped.UNEVEN)} minutes) and each joint by itself for the other; "
-        "static parameters, and the policy fine-tuned in the fitted simulator. Beside it the same training in the nominal simulator, without a fit: what is better than that is the fit's doing. Drift is measured after 4 s at full speed, as the mean of forward and backward. "
-        "The policy is the one that ships: in its own simulator it walks forward as it is told, and backward and in turns half of that ([biped.md](biped.md), with how it was trained). " + CHOICE,
+        "A Go2 that rises on its hind legs and walks on them at ±0.5 m/s. The other robot is that of the parameter"
+        " shift above, with a delay, whose joints differ type by type, left as right; of the uneven robot each joint"
+        f" differs by itself, which turns it off its way. {biped.ROLLOUTS[biped.SHIFTED]} rollouts of {biped.SECONDS:g}"
+        f" s ({minutes(biped.SHIFTED)} minutes of data) and joints of one type tied for the one,"
+        f" {biped.ROLLOUTS[biped.UNEVEN]} ({minutes(biped.UNEVEN)} minutes) and each joint by itself for the other;"
+        " static parameters, and the policy fine-tuned in the fitted simulator. Beside it the same training in the"
+        " nominal simulator, without a fit: what is better than that is the fit's doing. Drift is measured after 4 s"
+        " at full speed, as the mean of forward and backward. The policy is the one that ships: in its own simulator"
+        " it walks forward as it is told, and backward and in turns half of that ([biped.md](biped.md), with how it"
+        " was trained). " + CHOICE,
     ),
     "failures": (
         "Failure data",
-        f"{failures.ROLLOUTS} rollouts of 4 s at 2.5 N·m of torque noise, of which a growing share falls: somebody throws the robot over, which no simulator knows of. The published cost (CMA-ES) sees all rows, and so do its channels with our search, which settles; "
-        "our gate is the doctor, which cuts falls and refuses a log that is mostly falls. A recording ends half a second after a fall, so that falling robots are few of its rows.",
+        (
+            f"{failures.ROLLOUTS} rollouts of 4 s at 2.5 N·m of torque noise, of which a growing share falls: somebody"
+            " throws the robot over, which no simulator knows of. The published cost (CMA-ES) sees all rows, and so do"
+            " its channels with our search, which settles; our gate is the doctor, which cuts falls and refuses a log"
+            " that is mostly falls. A recording ends half a second after a fall, so that falling robots are few of its"
+            " rows."
+        ),
     ),
-}  # fmt: skip
+}
 SECTIONS: dict[str, Callable[[Figures], tuple[list[str], list[str]]]] = {
-    "recovery": recovery_section, "families": pages.families_section, "horizon": pages.horizon_section, "data": pages.data_section,
-    "biped": biped_section, "failures": failures_section,
-}  # fmt: skip
+    "recovery": recovery_section,
+    "families": pages.families_section,
+    "horizon": pages.horizon_section,
+    "data": pages.data_section,
+    "biped": biped_section,
+    "failures": failures_section,
+}
 
 
 def render(folder: Path = FOLDER, docs: Path = DOCS) -> Path:
@@ -125,7 +164,9 @@ def render(folder: Path = FOLDER, docs: Path = DOCS) -> Path:
         lines += [f"![{title}](results/{name}.svg)", ""]
         facts.append(_facts(name, found, provenance["machine"]))
     if not facts:
-        raise SurefootError(f"{folder} holds no cell, and there is no page of nothing; measure some first: python bench/paper.py")
+        raise SurefootError(
+            f"{folder} holds no cell, and there is no page of nothing; measure some first: python bench/paper.py"
+        )
     headings = [
         "table",
         "cells",
@@ -151,7 +192,11 @@ def again(path: Path) -> list[str]:
         return []
     content = json.loads(path.read_text(encoding="utf-8"))
     where = content["provenance"]
-    about = f"`{where['command']}` on {where['machine']['cores']} cores of {where['machine'].get('cpu') or where['machine']['processor']}, {where['date'][:10]}, commit {str(where['commit'])[:8]}; a fit with the next seed of one cell of each table:"
+    about = (
+        f"`{where['command']}` on {where['machine']['cores']} cores of"
+        f" {where['machine'].get('cpu') or where['machine']['processor']}, {where['date'][:10]}, commit"
+        f" {str(where['commit'])[:8]}; a fit with the next seed of one cell of each table:"
+    )
     return ["## Measured again", "", about, "", *(f"- {line}" for line in content["said"]), ""]
 
 
@@ -163,10 +208,18 @@ def _facts(name: str, found: Figures, last: dict[str, Any]) -> list[str]:
     asked = {key: sorted({f"{one.asked[key]:g}" for one in kept if key in one.asked}) for key in BUDGETS}
     grown = [one.figures["budget_s"] for one in kept if "budget_s" in one.figures]  # with the data
     asked["simulated_s"] += [f"up to {max(grown):g} with more data"] if grown else []
-    machines = Counter(one.machine or f"not kept by the cell, the last of them on {last.get('cpu') or last['processor']}" for one in kept)
+    machines = Counter(
+        one.machine or f"not kept by the cell, the last of them on {last.get('cpu') or last['processor']}"
+        for one in kept
+    )
     return [
-        name, f"{len(seeds)} of {len(places)}", f"{min(seeds.values())} - {max(seeds.values())}", plain(took, digits=1), f"{min(took.values):.1f} - {max(took.values):.1f}",
+        name,
+        f"{len(seeds)} of {len(places)}",
+        f"{min(seeds.values())} - {max(seeds.values())}",
+        plain(took, digits=1),
+        f"{min(took.values):.1f} - {max(took.values):.1f}",
         " or ".join(map(str, sorted({one.cores for one in kept}))),
-        *(", ".join(values) or NOTHING for values in asked.values()), ", ".join(sorted({(one.commit or "unknown")[:8] for one in kept})),
+        *(", ".join(values) or NOTHING for values in asked.values()),
+        ", ".join(sorted({(one.commit or "unknown")[:8] for one in kept})),
         "; ".join(f"{machine} ({count} cells)" for machine, count in machines.items()),
-    ]  # fmt: skip
+    ]

@@ -12,7 +12,11 @@ from paper_tables.cells import Kept
 # 97.5 % of Student's t for 1, 2, ... degrees of freedom; for more, the last, which is wider than needed.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
-SETTLED = ("settled", "the population spreads", "no measurable gap")  # how the reasons begin for which a search ends well
+SETTLED = (
+    "settled",
+    "the population spreads",
+    "no measurable gap",
+)  # how the reasons begin for which a search ends well
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,12 @@ def spread_of(kept: Sequence[Kept], row: str, column: str, figure: str) -> Sprea
     cells = [one for one in kept if (one.row, one.column) == (row, column)]
     here, there = [one.figures for one in cells], [one for one in cells if is_number(one.figures.get(figure))]
     return Spread(
-        tuple(float(one.figures[figure]) for one in there), tuple(one.seed for one in there), sum("refused" in one for one in here),
-        sum(was_cut(one) for one in here), sum(figure in one and not is_number(one[figure]) and bool(one.get("falls_straight")) for one in here),
-    )  # fmt: skip
+        tuple(float(one.figures[figure]) for one in there),
+        tuple(one.seed for one in there),
+        sum("refused" in one for one in here),
+        sum(was_cut(one) for one in here),
+        sum(figure in one and not is_number(one[figure]) and bool(one.get("falls_straight")) for one in here),
+    )
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -85,13 +92,17 @@ def was_cut(figures: Mapping[str, Any]) -> bool:
 
 
 def differences(low: Spread, high: Spread) -> np.ndarray:
-    """`high` minus `low` seed by seed, where both have a value: methods meet the same robots, and some robots are harder than others."""
+    """`high` minus `low` seed by seed, where both have a value: methods meet the same robots, and some
+    robots are harder than others.
+    """
     first, second = low.by_seed, high.by_seed
     return np.array([second[seed] - first[seed] for seed in first if seed in second])
 
 
 def shared(one: Spread, other: Spread) -> tuple[Spread, Spread]:
-    """Both with the seeds that both have, as means over different robots compare nothing; as they are where they share none."""
+    """Both with the seeds that both have, as means over different robots compare nothing; as they are where
+    they share none.
+    """
     seeds = tuple(seed for seed in one.by_seed if seed in other.by_seed)
     return (one.among(seeds), other.among(seeds)) if seeds else (one, other)
 
@@ -104,7 +115,9 @@ def half_width(off: np.ndarray) -> float:
 
 
 def apart(low: Spread, high: Spread) -> bool:
-    """Whether `high` is above `low` beyond chance: by Student's t over the differences of each seed, at 95 %, two-sided."""
+    """Whether `high` is above `low` beyond chance: by Student's t over the differences of each seed, at 95
+    %, two-sided.
+    """
     off = differences(low, high)
     return len(off) > 1 and float(off.mean()) > half_width(off)
 
@@ -123,7 +136,10 @@ def judge(new: float, committed: Spread) -> tuple[bool, str]:
     inside = interval[0] <= new <= interval[1]
     place = "inside" if inside else "OUTSIDE"
     wide = (interval[1] - committed.mean) / committed.deviation if committed.deviation else 0.0
-    return inside, (
-        f"{new:.4g}, {place} {interval[0]:.4g} to {interval[1]:.4g} "
-        f"(95 % for another seed, from {committed.n} committed ones: mean ± {wide:.1f} standard deviations)"
+    return (
+        inside,
+        (
+            f"{new:.4g}, {place} {interval[0]:.4g} to {interval[1]:.4g} "
+            f"(95 % for another seed, from {committed.n} committed ones: mean ± {wide:.1f} standard deviations)"
+        ),
     )

@@ -1,4 +1,6 @@
-"""A policy on a virtual robot: fine-tuned in the simulator that a fit found, and measured by return, tracking, drift and falls."""
+"""A policy on a virtual robot: fine-tuned in the simulator that a fit found, and measured by return,
+tracking, drift and falls.
+"""
 
 import json
 import subprocess
@@ -47,21 +49,31 @@ def tuned(folder: Path, adaptation: Adaptation, iterations: int, seed: int, poli
 
 
 def kept_training(policy: Path) -> dict[str, Any]:
-    """How much of what was trained is in what was written: all (1), part of the way, or only the trim of what it began from (0)."""
+    """How much of what was trained is in what was written: all (1), part of the way, or only the trim of
+    what it began from (0).
+    """
     choice = json.loads(OnnxPolicy.load(policy).metadata.get("surefoot.choice", "null")) or {}
     return {"training_kept": choice.get("share", 0.0 if choice.get("reason") else 1.0)}
 
 
 def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:
-    """Figures of a policy on the virtual robot itself; drift is the distance from the commanded place after 4 s at full speed."""
+    """Figures of a policy on the virtual robot itself; drift is the distance from the commanded place after
+    4 s at full speed.
+    """
     loaded = OnnxPolicy.load(policy)
     found = figures(measured_on(policy, twin))
     off = found["drift_m"]
     return {
-        "return": reward_of(loaded, twin), "velocity_error_m_s": found["velocity_error_m_s"], "turn_error_rad_s": found["turn_error_rad_s"],
-        "drift_m": found["total_drift_m"], "drift_x_m": off["+x"], "drift_y_m": off["+y"], "lateral_m": found["total_lateral_m"],
-        "falls": found["falls"], "falls_straight": found["falls_straight"],
-    }  # fmt: skip
+        "return": reward_of(loaded, twin),
+        "velocity_error_m_s": found["velocity_error_m_s"],
+        "turn_error_rad_s": found["turn_error_rad_s"],
+        "drift_m": found["total_drift_m"],
+        "drift_x_m": off["+x"],
+        "drift_y_m": off["+y"],
+        "lateral_m": found["total_lateral_m"],
+        "falls": found["falls"],
+        "falls_straight": found["falls_straight"],
+    }
 
 
 def measured_on(policy: Path, twin: Twin, seed: int = SEED) -> Evaluation:
@@ -89,7 +101,8 @@ class TwinDraws:
 
 
 def reward_of(policy: OnnxPolicy, twin: Twin, worlds: int = WORLDS) -> float:
-    """The task's own return of an episode on the virtual robot, without pushes and with physics at the robot's full rate.
+    """The task's own return of an episode on the virtual robot, without pushes and with physics at the
+    robot's full rate.
 
     Robots that fall stand up again and go on, as in training, and pay for the fall.
     """
@@ -103,7 +116,9 @@ def reward_of(policy: OnnxPolicy, twin: Twin, worlds: int = WORLDS) -> float:
         raise SurefootError(f"{twin.name} has torques that are no parameters; its return cannot be measured here")
     robot = twin.robot
     hz = twin.physics.physics_hz or robot.physics_hz
-    task = replace(walk(robot), randomization=load_randomization("none"), substeps=round(hz / robot.contract.control_hz))
+    task = replace(
+        walk(robot), randomization=load_randomization("none"), substeps=round(hz / robot.contract.control_hz)
+    )
     env = WalkEnv(robot, task, worlds, seed=SEED, draws=TwinDraws(twin))
     seen = env.get_observations()
     for _ in range(env.max_episode_length):

@@ -53,7 +53,9 @@ def shown(value: Any) -> str:
 def nearest(value: Any, known: Iterable[str]) -> str:
     """' (did you mean ...?)' with the closest known names, or the whole list where nothing is close."""
     name, known = value if isinstance(value, str) else shown(value), list(known)
-    comparable = [one for one in known if len(one) <= LONGEST_COMPARED][:MOST_COMPARED]  # comparing takes the product of the lengths
+    comparable = [one for one in known if len(one) <= LONGEST_COMPARED][
+        :MOST_COMPARED
+    ]  # comparing takes the product of the lengths
     close = difflib.get_close_matches(name, comparable, n=2, cutoff=0.5) if len(name) <= LONGEST_COMPARED else []
     if close:
         return f" (did you mean {' or '.join(repr(c) for c in close)}?)"

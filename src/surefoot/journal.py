@@ -1,7 +1,7 @@
 """A journal: every answer of a simulator, one file each, so that a long job can be killed and continued.
 
-A search is a deterministic function of the answers it was given. Continuing is giving them again, without simulating: it
-ends in the same numbers as a run that was never stopped, because it is the same run.
+A search is a deterministic function of the answers it was given. Continuing is giving them again, without simulating:
+it ends in the same numbers as a run that was never stopped, because it is the same run.
 """
 
 import json
@@ -22,8 +22,12 @@ IDENTITY = "run.json"
 class Journal:
     """Answers of a run that is known by `identity`: all that decides its course."""
 
-    def __init__(self, folder: Path, identity: Mapping[str, object], *, restart: bool = False, forget_other: bool = False) -> None:
-        """`restart` forgets an earlier run in the folder; a run with another identity is refused, or forgotten with `forget_other`."""
+    def __init__(
+        self, folder: Path, identity: Mapping[str, object], *, restart: bool = False, forget_other: bool = False
+    ) -> None:
+        """`restart` forgets an earlier run in the folder; a run with another identity is refused, or
+        forgotten with `forget_other`.
+        """
         self._folder, self._next, self._identity = folder, 0, canonical_json(identity).encode()
         path = folder / IDENTITY
         known = _read(path)
@@ -35,7 +39,8 @@ class Journal:
         elif known is not None and other:
             differs = sorted(key for key in set(known) | set(identity) if known.get(key) != identity.get(key))
             raise FitError(
-                f"{folder} holds a run with other settings ({', '.join(differs)}); give another --out, or --restart to begin anew there"
+                f"{folder} holds a run with other settings ({', '.join(differs)}); give another --out, or --restart to"
+                " begin anew there"
             )
         if known is None:
             write_text(path, json.dumps(identity, indent=1, sort_keys=True) + "\n")

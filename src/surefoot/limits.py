@@ -35,7 +35,9 @@ _changed: ContextVar[Limits | None] = ContextVar("limits", default=None)
 def limits() -> Limits:
     """The limits that hold here."""
     usual = Limits()
-    return _changed.get() or Limits(_from_environment(MEMORY_GB, usual.memory_gb), _from_environment(TIME_LIMIT_S, usual.seconds))
+    return _changed.get() or Limits(
+        _from_environment(MEMORY_GB, usual.memory_gb), _from_environment(TIME_LIMIT_S, usual.seconds)
+    )
 
 
 @contextmanager
@@ -55,8 +57,9 @@ def refuse_size(what: str, needed_bytes: float, error: type[SurefootError]) -> N
     allowed = limits()
     if needed_bytes > allowed.bytes:
         raise error(
-            f"{what} needs about {needed_bytes / 1e9:.2f} GB of memory, and the limit is {allowed.memory_gb:.4g} GB; split the file, "
-            f"or raise the limit with the environment variable {MEMORY_GB} ({MEMORY_GB}={math.ceil(needed_bytes / 1e9)})"
+            f"{what} needs about {needed_bytes / 1e9:.2f} GB of memory, and the limit is {allowed.memory_gb:.4g} GB;"
+            f" split the file, or raise the limit with the environment variable {MEMORY_GB}"
+            f" ({MEMORY_GB}={math.ceil(needed_bytes / 1e9)})"
         )
 
 

@@ -74,7 +74,8 @@ class _Watchdog:
             _leave("interrupted", INTERRUPTED)
         if self.clock_s - watch.began > watch.allowed_s:
             _leave(
-                f"{watch.what} did not finish within {watch.allowed_s:g} s and was stopped; if it needs longer, raise the limit with the environment variable {TIME_LIMIT_S}",
+                f"{watch.what} did not finish within {watch.allowed_s:g} s and was stopped; if it needs longer, raise"
+                f" the limit with the environment variable {TIME_LIMIT_S}",
                 EXIT_CODE,
             )
         held = _resident_bytes()
@@ -82,7 +83,8 @@ class _Watchdog:
             watch.start_bytes = held
         elif held - watch.start_bytes > watch.allowed_bytes:
             _leave(
-                f"{watch.what} took more than {watch.allowed_bytes / 1e9:g} GB of memory and was stopped; if it needs that much, raise the limit with the environment variable {MEMORY_GB}",
+                f"{watch.what} took more than {watch.allowed_bytes / 1e9:g} GB of memory and was stopped; if it needs"
+                f" that much, raise the limit with the environment variable {MEMORY_GB}",
                 EXIT_CODE,
             )
 

@@ -14,7 +14,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from surefoot.adapt import Adaptation, Fitted
-from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, randomization_table, write_mjcf, write_onnx
+from surefoot.adapt.export import (
+    isaaclab_config,
+    mjlab_config,
+    numpy_class,
+    randomization_table,
+    write_mjcf,
+    write_onnx,
+)
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.parameters import PARAMETERS
 
@@ -24,8 +31,29 @@ ATTACK = "static; coding: unicode_escape"
 PAYLOAD = "\\x0aimport os; os.abort()"
 hostile = st.one_of(
     st.text(),
-    st.sampled_from([ATTACK, PAYLOAD, '"""\nimport os\n"""', "\\", "\\\\", "'''", "\n#", "\r", "\x0c", "\u2028", "-->", "--", "<!--", "]]>", "%", "{}", "\\N{LATIN}", "# -*- coding: utf-7 -*-"]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            ATTACK,
+            PAYLOAD,
+            '"""\nimport os\n"""',
+            "\\",
+            "\\\\",
+            "'''",
+            "\n#",
+            "\r",
+            "\x0c",
+            "\u2028",
+            "-->",
+            "--",
+            "<!--",
+            "]]>",
+            "%",
+            "{}",
+            "\\N{LATIN}",
+            "# -*- coding: utf-7 -*-",
+        ]
+    ),
+)
 
 
 def adapted(robot: Robot, family: str, note: str, key: str) -> tuple[Robot, Adaptation]:

@@ -42,7 +42,10 @@ def test_names_of_a_robot(clean, here) -> None:
 
 def test_metadata_and_contract_of_a_policy(clean, here, go2) -> None:
     write_mlp(
-        here / "p.onnx", go2.contract, layers(go2.contract), metadata={f"key{ESCAPE}": f"value{ESCAPE}", "note": "[link=http://x]y[/link]"}
+        here / "p.onnx",
+        go2.contract,
+        layers(go2.contract),
+        metadata={f"key{ESCAPE}": f"value{ESCAPE}", "note": "[link=http://x]y[/link]"},
     )
     said = clean("policy", "show", "p.onnx")
     assert "value␛" in said
@@ -97,7 +100,14 @@ def test_verbs_print_through_the_console_only() -> None:
     """A print() or a console of rich's own would let escapes through."""
     for path in Path(surefoot.cli.__file__).parent.glob("*.py"):
         tree = ast.parse(path.read_text())
-        called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-        imported = {(node.module, alias.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        imported = {
+            (node.module, alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
         assert path.name in ("main.py", "console.py") or "print" not in called, path.name
         assert path.name == "console.py" or ("rich.console", "Console") not in imported, path.name

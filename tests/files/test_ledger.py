@@ -107,15 +107,29 @@ class TestAgain:
 
     def test_another_verb_may_not(self, surefoot, kept, raw):
         surefoot("log", "import", "raw.csv", "--out", "a.parquet")
-        kept("record", "--twin", "go2-identified", "--rollouts", 1, "--seconds", 0.1, "--out", "a.parquet", says="did not write it")
+        kept(
+            "record",
+            "--twin",
+            "go2-identified",
+            "--rollouts",
+            1,
+            "--seconds",
+            0.1,
+            "--out",
+            "a.parquet",
+            says="did not write it",
+        )
 
     def test_pages_and_figures_carry_the_name_of_their_verb(self, surefoot, here, raw):
         surefoot("log", "import", "raw.csv", "--out", "a.parquet")
         assert surefoot("log", "plot", "a.parquet", "--out", "a.html")[0] == 0
         assert surefoot("doctor", "a.parquet", "--html", "d.html")[0] in (0, 1, 2)
         assert {name: read_mark(here / name) for name in ("a.parquet", "a.html", "d.html", "raw.csv")} == {
-            "a.parquet": "log import", "a.html": "log plot", "d.html": "doctor", "raw.csv": None,
-        }  # fmt: skip
+            "a.parquet": "log import",
+            "a.html": "log plot",
+            "d.html": "doctor",
+            "raw.csv": None,
+        }
         assert surefoot("log", "plot", "a.parquet", "--out", "a.html")[0] == 0
 
     def test_what_a_person_may_have_edited_is_kept(self, surefoot, kept, here):
@@ -134,7 +148,10 @@ class TestFolders:
         with outputs("fit"):
             check_folder(out, ("fit.json", "simulator.yaml"))
             write_text(out / "simulator.yaml", "robot: other\n")
-        with outputs("gap"), pytest.raises(SurefootError, match=r"simulator\.yaml already exists, and 'surefoot gap' did not write it"):
+        with (
+            outputs("gap"),
+            pytest.raises(SurefootError, match=r"simulator\.yaml already exists, and 'surefoot gap' did not write it"),
+        ):
             check_folder(out, ("gap.json", "simulator.yaml"))
 
     def test_a_folder_with_a_file_of_the_user(self, tmp_path):
@@ -169,7 +186,9 @@ class TestFolders:
         with outputs("gap"):
             check_folder(tmp_path, ("gap.json",))
             write_json(tmp_path / "gap.json", {})
-        assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".surefoot.json", ".surefoot-folder", "gap.json", *names[1:]])
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+            [".surefoot.json", ".surefoot-folder", "gap.json", *names[1:]]
+        )
 
     def test_only_what_was_written_counts_as_written(self, tmp_path):
         """A verb that was refused before it wrote a file did not write the one that somebody puts there later."""

@@ -18,7 +18,10 @@ from surefoot.files.lock import host_name
 
 NAME = Lock.NAME
 
-HOLD = "import sys, time; from pathlib import Path; from surefoot.files import FolderLock\nwith FolderLock(Path(sys.argv[1]), 'fit'):\n    print('held', flush=True)\n    time.sleep(60)"
+HOLD = (
+    "import sys, time; from pathlib import Path; from surefoot.files import FolderLock\nwith"
+    " FolderLock(Path(sys.argv[1]), 'fit'):\n    print('held', flush=True)\n    time.sleep(60)"
+)
 
 
 @pytest.fixture
@@ -33,7 +36,10 @@ def owner(tmp_path):
 
 
 def test_a_living_owner_is_named(tmp_path, owner) -> None:
-    with pytest.raises(SurefootError, match=rf"is in use by 'surefoot fit' \(process {owner.pid} on "), FolderLock(tmp_path, "gap"):
+    with (
+        pytest.raises(SurefootError, match=rf"is in use by 'surefoot fit' \(process {owner.pid} on "),
+        FolderLock(tmp_path, "gap"),
+    ):
         pass
 
 
@@ -64,7 +70,9 @@ class TestWithoutLocks:
         monkeypatch.setattr("surefoot.files.lock.fcntl.flock", refuse)
 
     def sign(self, folder: Path, **changes: object) -> None:
-        (folder / NAME).write_text(json.dumps({"pid": os.getppid(), "host": host_name(), "verb": "fit", "since": "now"} | changes))
+        (folder / NAME).write_text(
+            json.dumps({"pid": os.getppid(), "host": host_name(), "verb": "fit", "since": "now"} | changes)
+        )
 
     def test_it_works(self, tmp_path):
         with FolderLock(tmp_path, "gap"):
@@ -82,7 +90,10 @@ class TestWithoutLocks:
 
     def test_an_owner_on_another_machine_cannot_be_asked(self, tmp_path):
         self.sign(tmp_path, host="elsewhere")
-        with pytest.raises(SurefootError, match=r"on elsewhere.*remove .*\.lock if that run has ended"), FolderLock(tmp_path, "gap"):
+        with (
+            pytest.raises(SurefootError, match=r"on elsewhere.*remove .*\.lock if that run has ended"),
+            FolderLock(tmp_path, "gap"),
+        ):
             pass
 
 
@@ -121,13 +132,10 @@ def test_two_commands_in_one_folder(tmp_path, owner) -> None:
 def test_many_in_turn_never_hold_it_together(tmp_path) -> None:
     """Owners that end remove the file; one that opened it before must not hold a lock on a file that is gone."""
     line = (
-        "import sys; from pathlib import Path; from surefoot.files import FolderLock; from surefoot.errors import SurefootError\n"
-        "folder, inside = Path(sys.argv[1]), Path(sys.argv[1]) / 'inside'\n"
-        "for _ in range(200):\n"
-        "    try:\n"
-        "        with FolderLock(folder, 'fit'):\n"
-        "            inside.touch(exist_ok=False); inside.unlink()\n"
-        "    except SurefootError: pass\n"
+        "import sys; from pathlib import Path; from surefoot.files import FolderLock; from surefoot.errors import"
+        " SurefootError\nfolder, inside = Path(sys.argv[1]), Path(sys.argv[1]) / 'inside'\nfor _ in range(200):\n   "
+        " try:\n        with FolderLock(folder, 'fit'):\n            inside.touch(exist_ok=False); inside.unlink()\n   "
+        " except SurefootError: pass\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", line, str(tmp_path)]) for _ in range(3)]
     deadline = time.monotonic() + 60

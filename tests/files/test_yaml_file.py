@@ -36,13 +36,18 @@ def test_nested_aliases(refused) -> None:
 
 
 def test_nested_merge_keys(refused) -> None:
-    lines = ["a0: &a0 {k: 1}"] + [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}], k{i}: 1}}" for i in range(1, 12)]
+    lines = ["a0: &a0 {k: 1}"] + [
+        f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}], k{i}: 1}}" for i in range(1, 12)
+    ]
     refused("\n".join([*lines, "name: *a11"]), "expands to more than")
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_two_hundred_thousand_brackets(refused, opening) -> None:
-    refused("name: " + opening * 200_000 if opening in "[{a: " else opening * 200_000, "nested more than 50 levels deep|not valid YAML")
+    refused(
+        "name: " + opening * 200_000 if opening in "[{a: " else opening * 200_000,
+        "nested more than 50 levels deep|not valid YAML",
+    )
 
 
 def test_a_node_that_holds_itself(refused) -> None:
@@ -56,7 +61,11 @@ def test_values_that_cannot_be_read(refused, value) -> None:
 
 def test_a_small_use_of_aliases_is_fine(tmp_path) -> None:
     (tmp_path / "a.yaml").write_text("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]\n")
-    assert read_yaml(tmp_path / "a.yaml", SurefootError) == {"a": {"x": 1}, "b": {"x": 1, "y": 2}, "c": [{"x": 1}, {"x": 1}]}
+    assert read_yaml(tmp_path / "a.yaml", SurefootError) == {
+        "a": {"x": 1},
+        "b": {"x": 1, "y": 2},
+        "c": [{"x": 1}, {"x": 1}],
+    }
 
 
 def test_a_file_that_is_too_large(tmp_path, monkeypatch) -> None:

@@ -1,7 +1,7 @@
 """An adaptation: the change of a simulator that a fit found, as one JSON file that everything else reads.
 
-The file holds what each knob was and became, with interval and flag; the whole settings in the simulator's own names; and
-where it comes from. Reading it needs nothing but JSON, and believes nothing: names, sizes and bounds are checked.
+The file holds what each knob was and became, with interval and flag; the whole settings in the simulator's own names;
+and where it comes from. Reading it needs nothing but JSON, and believes nothing: names, sizes and bounds are checked.
 """
 
 from dataclasses import asdict, dataclass, field, replace
@@ -55,7 +55,8 @@ class Adaptation:
         """What the simulator of this robot became; refuses another robot than the one that was fitted."""
         if robot.hash != self.robot_hash:
             raise FitError(
-                f"the adaptation was fitted to another {self.robot} ({self.robot_hash[:12]}) than this {robot.name} ({robot.hash[:12]}); fit again, or give the robot that it was fitted to"
+                f"the adaptation was fitted to another {self.robot} ({self.robot_hash[:12]}) than this {robot.name}"
+                f" ({robot.hash[:12]}); fit again, or give the robot that it was fitted to"
             )
         return Physics(robot, self.settings, self.network)
 
@@ -91,7 +92,13 @@ def _adaptation(content: dict[str, Any], robot: Robot) -> Adaptation:
         raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
     written = content.get("network")
     network = None if written is None else read_network(written, robot, FitError)
-    found = Adaptation(**texts, knobs=tuple(_fitted(entry) for entry in knobs), settings=settings, network=network, provenance=provenance)  # type: ignore[arg-type]
+    found = Adaptation(
+        **texts,  # type: ignore[arg-type]
+        knobs=tuple(_fitted(entry) for entry in knobs),
+        settings=settings,
+        network=network,
+        provenance=provenance,
+    )
     found.physics(robot)
     for name, value in settings.items():
         resolve(name, value, robot, error=FitError)
@@ -108,10 +115,21 @@ def _fitted(entry: Any) -> Fitted:
         isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
     ):
         raise FitError(f"start, value, interval and bounds of {shown(entry['name'])} must be finite numbers")
-    if entry["flag"] not in FLAGS or not isinstance(entry["where"], list) or entry["unit"] != PARAMETERS[entry["parameter"]].unit:
+    if (
+        entry["flag"] not in FLAGS
+        or not isinstance(entry["where"], list)
+        or entry["unit"] != PARAMETERS[entry["parameter"]].unit
+    ):
         raise FitError(f"flag, where or unit of {shown(entry['name'])} is not one that `surefoot fit` writes")
     return Fitted(
-        str(entry["name"]), entry["parameter"], tuple(map(str, entry["where"])), entry["unit"], float(entry["start"]),
-        float(entry["value"]), (float(pairs[0][0]), float(pairs[0][1])), (float(pairs[1][0]), float(pairs[1][1])), entry["flag"],
+        str(entry["name"]),
+        entry["parameter"],
+        tuple(map(str, entry["where"])),
+        entry["unit"],
+        float(entry["start"]),
+        float(entry["value"]),
+        (float(pairs[0][0]), float(pairs[0][1])),
+        (float(pairs[1][0]), float(pairs[1][1])),
+        entry["flag"],
         str(entry["note"]),
-    )  # fmt: skip
+    )

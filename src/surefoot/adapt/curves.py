@@ -1,8 +1,8 @@
 """Curves over position, tracking error and velocity whose knots are knobs: for what is not linear in them.
 
-A spring that acts past an angle only, a dead band, a soft end stop, a motor that saturates. A sum of curves is linear in its
-knots, so the search that finds static parameters finds it too, and each knot has an interval. Knots lie evenly over what the
-robot really did; beyond, a curve is level and nothing is claimed.
+A spring that acts past an angle only, a dead band, a soft end stop, a motor that saturates. A sum of curves is linear
+in its knots, so the search that finds static parameters finds it too, and each knot has an interval. Knots lie evenly
+over what the robot really did; beyond, a curve is level and nothing is claimed.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,11 @@ from surefoot.sim.worlds import Worlds
 
 KNOTS = {"position": 7, "error": 5, "velocity": 5}
 SUPPORT = (0.01, 0.99)  # quantiles of what was seen, between which knots lie
-LEAST_RANGE = {"position": 0.05, "error": 0.01, "velocity": 0.2}  # rad, rad, rad/s: where a joint moved less, it has no curve
+LEAST_RANGE = {
+    "position": 0.05,
+    "error": 0.01,
+    "velocity": 0.2,
+}  # rad, rad, rad/s: where a joint moved less, it has no curve
 STEP_SHARE = 0.03  # of the torque limit: how far a knot is turned to see what it does
 LIMIT_SHARE = 0.5  # of the torque limit: the most that is added
 CURVE = {"torque": "residual_curve_nm", "action": "delta_curve_rad"}
@@ -85,13 +89,20 @@ class CurvedSpace(SearchSpace):
     def curves(self, coordinates: np.ndarray, pieces: int = 1) -> Residual:
         """What candidates add, each to `pieces` worlds."""
         return Curves(
-            tuple(Axis(span.input, span.low, span.apart, np.repeat(self._knots(coordinates, span), pieces, axis=0)) for span in self.spans)
+            tuple(
+                Axis(span.input, span.low, span.apart, np.repeat(self._knots(coordinates, span), pieces, axis=0))
+                for span in self.spans
+            )
         )
 
     def curve_of(self, coordinates: np.ndarray, joint: int) -> Callable[[np.ndarray], np.ndarray]:
         """What one candidate adds to one joint, as a function of inputs (rows, 3)."""
         lines = [
-            (span.input, span.low[joint] + span.apart[joint] * np.arange(span.knots), self._knots(coordinates, span)[0, joint])
+            (
+                span.input,
+                span.low[joint] + span.apart[joint] * np.arange(span.knots),
+                self._knots(coordinates, span)[0, joint],
+            )
             for span in self.spans
         ]
         return lambda inputs: np.sum([np.interp(inputs[:, k], x, y) for k, x, y in lines], axis=0)
@@ -106,8 +117,12 @@ class CurvedSpace(SearchSpace):
         return made
 
 
-def with_curves(space: SearchSpace, seen: dict[str, np.ndarray], adds: Adds = "torque", *, per_joint: bool = False) -> CurvedSpace:
-    """Add curves for each type of joint, or for each joint, over what was `seen` of each of INPUTS, (rows, n_joints)."""
+def with_curves(
+    space: SearchSpace, seen: dict[str, np.ndarray], adds: Adds = "torque", *, per_joint: bool = False
+) -> CurvedSpace:
+    """Add curves for each type of joint, or for each joint, over what was `seen` of each of INPUTS, (rows,
+    n_joints).
+    """
     robot = space.robot
     groups = groups_of(robot, per_joint)
     spans, knots = [], []
@@ -122,7 +137,8 @@ def with_curves(space: SearchSpace, seen: dict[str, np.ndarray], adds: Adds = "t
             knots += [
                 _knot(robot, joints, label, name, place, float(at), adds)
                 for place, at in enumerate(places)
-                if name == "position" or place != KNOTS[name] // 2  # without error or motion nothing is added: that is the position's part
+                if name == "position"
+                or place != KNOTS[name] // 2  # without error or motion nothing is added: that is the position's part
             ]
         spans.append(Span(INPUTS.index(name), low, apart))
     return CurvedSpace(space.base, (*space.knobs, *knots), adds=adds, spans=tuple(spans))
@@ -154,6 +170,16 @@ def _knot(robot: Robot, joints: tuple[int, ...], label: str, name: str, place: i
     limit = limit_of(robot, joints, adds)
     unit = "rad/s" if name == "velocity" else "rad"
     return Knot(
-        CURVE[adds], tuple(joints), f"{label} at {name} {at:.3f} {unit}", 0.0, -limit, limit, STEP_SHARE / LIMIT_SHARE * limit, False,
-        input=INPUTS.index(name), place=place, at=at, adds=adds,
-    )  # fmt: skip
+        CURVE[adds],
+        tuple(joints),
+        f"{label} at {name} {at:.3f} {unit}",
+        0.0,
+        -limit,
+        limit,
+        STEP_SHARE / LIMIT_SHARE * limit,
+        False,
+        input=INPUTS.index(name),
+        place=place,
+        at=at,
+        adds=adds,
+    )

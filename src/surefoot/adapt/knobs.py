@@ -1,8 +1,8 @@
 """Knobs: the numbers that a search varies, each one parameter of the simulator for one joint or for several together.
 
 A search sees one normalized coordinate for each knob: 0 is where the knob starts, 1 is one step of its prior away. All
-coordinates are then of order one, whatever the units. Knobs that are positive by nature and known only to a factor have a
-logarithmic coordinate.
+coordinates are then of order one, whatever the units. Knobs that are positive by nature and known only to a factor have
+a logarithmic coordinate.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,9 @@ class Knob:
         return (value - self.origin) / self.step
 
 
-def make_knobs(robot: Robot, names: tuple[str, ...], tie: str = "none", priors: dict[str, Prior] | None = None) -> tuple[Knob, ...]:
+def make_knobs(
+    robot: Robot, names: tuple[str, ...], tie: str = "none", priors: dict[str, Prior] | None = None
+) -> tuple[Knob, ...]:
     """Knobs for parameters ("dry_friction_nm", or "dry_friction_nm[*_calf_joint]" for some joints), tied as asked."""
     if tie not in TIES:
         raise FitError(f"tie is {shown(tie)}; it must be one of {', '.join(TIES)}")
@@ -98,7 +100,9 @@ def _groups(robot: Robot, name: str, tie: str, pattern: str) -> list[tuple[str, 
     if per == "axis":
         return [(axis, (k,)) for k, axis in enumerate("xyz") if fnmatchcase(axis, pattern)]
     if per == "body":
-        raise FitError(f"{name} is one value for each body, which joint data cannot tell apart; fit base_mass_kg instead")
+        raise FitError(
+            f"{name} is one value for each body, which joint data cannot tell apart; fit base_mass_kg instead"
+        )
     chosen = [k for k, joint in enumerate(joints) if fnmatchcase(joint, pattern)]
     if not chosen:
         raise FitError(f"{name}[{pattern}] names no joint; the robot has {', '.join(joints)}")
@@ -110,7 +114,8 @@ def _groups(robot: Robot, name: str, tie: str, pattern: str) -> list[tuple[str, 
     if tie == "mirror":
         if robot.mirror is None:
             raise FitError(
-                f"{robot.name} declares no left-right symmetry, so left and right cannot be tied; add `mirror` to its robot.yaml"
+                f"{robot.name} declares no left-right symmetry, so left and right cannot be tied; add `mirror` to its"
+                " robot.yaml"
             )
         pairs = {tuple(sorted({k, robot.mirror.index[k]} & set(chosen))) for k in chosen}
         return [(" = ".join(joints[k] for k in pair), pair) for pair in sorted(pairs)]

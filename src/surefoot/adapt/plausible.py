@@ -10,7 +10,8 @@ SHARE = 0.25  # of its value, how far such a knob is drawn where no prior says h
 def plausible(knob: Fitted, prior: Prior | None, spread: float = 1.0) -> tuple[float, float, bool]:
     """Lowest and highest value, and whether the interval was cut to what is plausible.
 
-    The interval widened `spread` times around the value; where the log told nothing, one step of the prior on both sides.
+    The interval widened `spread` times around the value; where the log told nothing, one step of the prior
+    on both sides.
     """
     of, value = PARAMETERS[knob.parameter], knob.value
     low = value - spread * (value - min(*knob.interval, value))

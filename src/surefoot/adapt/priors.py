@@ -1,4 +1,6 @@
-"""Priors: where a search begins and how far it may go. Those that ship stand with the parameters in `sim/parameters.py`."""
+"""Priors: where a search begins and how far it may go. Those that ship stand with the parameters in
+`sim/parameters.py`.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,8 @@ def read_priors(path: Path | None = None) -> dict[str, Prior]:
 def _prior(name: str, entry: Any, path: Path) -> Prior:
     if not isinstance(entry, dict) or not {"low", "high", "step"} <= set(entry) or set(entry) - KEYS:
         raise FitError(
-            f"{path}: the prior of {name} is {shown(entry)}; it takes start (a number or 'nominal'), low, high, step, log and source"
+            f"{path}: the prior of {name} is {shown(entry)}; it takes start (a number or 'nominal'), low, high, step,"
+            " log and source"
         )
     start = entry.get("start", "nominal")
     log = bool(entry.get("log", False))

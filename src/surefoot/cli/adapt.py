@@ -8,7 +8,14 @@ import tyro
 from rich.table import Table
 
 from surefoot.adapt.adaptation import Adaptation, read_adaptation
-from surefoot.adapt.export import isaaclab_config, mjlab_config, numpy_class, randomization_table, write_mjcf, write_onnx
+from surefoot.adapt.export import (
+    isaaclab_config,
+    mjlab_config,
+    numpy_class,
+    randomization_table,
+    write_mjcf,
+    write_onnx,
+)
 from surefoot.cli.console import Console, cell, say
 from surefoot.files import check_place, write_text
 from surefoot.robot import Robot, load_robot
@@ -36,12 +43,15 @@ def export(
     to: Literal["mjcf", "mjlab", "isaaclab", "randomization", "numpy", "onnx"],
     robot: str = "go2",
 ) -> None:
-    """Write an adaptation for another program, at full precision; what the program cannot say is listed in the file's head.
+    """Write an adaptation for another program, at full precision; what the program cannot say is listed in
+    the file's head.
 
     Args:
         fit: the folder that 'surefoot fit' wrote, or its adaptation.json
         out: the file to write
-        to: mjcf, the robot's model with the adaptation in it; mjlab or isaaclab, a Python file with actuator configs and ranges; randomization, a table for 'surefoot train'; numpy or onnx, what the fit adds to torques or targets that no model holds, as a Python class or a network
+        to: mjcf, the robot's model with the adaptation in it; mjlab or isaaclab, a Python file with actuator configs
+            and ranges; randomization, a table for 'surefoot train'; numpy or onnx, what the fit adds to torques or
+            targets that no model holds, as a Python class or a network
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
     """
     check_place(out, ENDINGS[to])
@@ -76,7 +86,8 @@ def show(fit: Annotated[Path, tyro.conf.Positional], robot: str = "go2") -> None
     if adaptation.network is not None:
         say(
             console,
-            f"a network adds to {'torques' if adaptation.network.adds == 'torque' else 'targets'} of the joints; 'surefoot adapt export' writes it with --to numpy or --to onnx",
+            f"a network adds to {'torques' if adaptation.network.adds == 'torque' else 'targets'} of the joints;"
+            " 'surefoot adapt export' writes it with --to numpy or --to onnx",
         )
     for knob in adaptation.knobs:
         if knob.flag:
@@ -93,6 +104,11 @@ def adaptation_table(adaptation: Adaptation) -> Table:
     table.add_column("flag" if any(knob.flag for knob in adaptation.knobs) else "")
     for knob in adaptation.knobs:
         low, high = knob.interval
-        cells = (f"{knob.start:.3g}", f"{knob.value:.3g}", f"{low:.3g} to {high:.3g}", knob.flag)  # names carry their units
+        cells = (
+            f"{knob.start:.3g}",
+            f"{knob.value:.3g}",
+            f"{low:.3g} to {high:.3g}",
+            knob.flag,
+        )  # names carry their units
         table.add_row(cell(knob.name), *map(cell, cells))
     return table

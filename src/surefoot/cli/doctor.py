@@ -35,13 +35,14 @@ def doctor(
 ) -> int:
     """Find what is wrong with a log: clock, joints, signs, units, actions, falls, coverage. Worst first.
 
-    Each finding says which joint and when, why it matters and how to fix it. The exit code is 0 for a usable log, 1 with
-    warnings, 2 for a log that cannot be used.
+    Each finding says which joint and when, why it matters and how to fix it. The exit code is 0 for a usable log, 1
+    with warnings, 2 for a log that cannot be used.
 
     Args:
         log: the Parquet file that `surefoot record` or `surefoot log import` wrote
         robot: a shipped robot or the path of a robot.yaml
-        policy: path of the ONNX policy that the robot ran, or the name of one that ships with the robot: checks that it made these actions
+        policy: path of the ONNX policy that the robot ran, or the name of one that ships with the robot:
+            checks that it made these actions
         needed_s: how much usable time a fit should have, s
         json: print the diagnosis as JSON instead
         html: also write a page with plots
@@ -75,16 +76,23 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
         console.print(Text(f"next: {diagnosis.proposal}"))
     delay = diagnosis.delay
     late = (
-        "" if delay is None else f"; actions act after {delay.seconds * 1e3:.0f} ms ({delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f})"
+        ""
+        if delay is None
+        else f"; actions act after {delay.seconds * 1e3:.0f} ms ({delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f})"
     )
     verdict = VERDICTS[diagnosis.exit_code]
     console.print(
-        Text(f"{verdict}: {diagnosis.usable_s / 60:.1f} of {diagnosis.needed_s / 60:.1f} minutes that a fit needs{late}", style="bold")
+        Text(
+            f"{verdict}: {diagnosis.usable_s / 60:.1f} of {diagnosis.needed_s / 60:.1f} minutes that a fit needs{late}",
+            style="bold",
+        )
     )
 
 
 def _show(finding: Finding, console: Console) -> None:
-    title = Text.assemble((finding.severity, STYLES[finding.severity]), " ", (finding.title, "bold"), f"  [{finding.code}]")
+    title = Text.assemble(
+        (finding.severity, STYLES[finding.severity]), " ", (finding.title, "bold"), f"  [{finding.code}]"
+    )
     lines = [finding.evidence, *([f"at {_where(finding.spans)}"] if finding.spans else [])]
     console.print(title)
     body = Text("\n").join([*map(Text, lines), Text(f"why: {finding.why}"), Text(f"fix: {finding.fix}")])
@@ -103,8 +111,12 @@ def _policy(name: str, robot: Robot) -> OnnxPolicy:
     """A policy by path, or by the name of one that ships with the robot."""
     shipped = {file.stem: file for file in sorted((robot.path.parent / "policies").glob("*.onnx"))}
     if name in BUILT_IN:
-        raise PolicyError(f"{name!r} is built in and cannot be checked against a log; leave --policy out, or give an .onnx file")
+        raise PolicyError(
+            f"{name!r} is built in and cannot be checked against a log; leave --policy out, or give an .onnx file"
+        )
     path = shipped.get(name, Path(name).expanduser())
     if not path.exists() and path.suffix != ".onnx":
-        raise PolicyError(f"no policy {name!r}{nearest(name, shipped) if shipped else ''}; give the path of an .onnx file")
+        raise PolicyError(
+            f"no policy {name!r}{nearest(name, shipped) if shipped else ''}; give the path of an .onnx file"
+        )
     return OnnxPolicy.load(path)

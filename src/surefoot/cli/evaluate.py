@@ -36,8 +36,8 @@ def evaluate_policy(
     speed in each direction. The gate is at most 1 fall (5 when pushed) in 100, a mean planar velocity error of at most
     0.15 m/s and a yaw-rate error of at most 0.2 rad/s.
 
-    A policy whose file names another posture, as those of `surefoot train biped` do, first has the time to rise; its gate is
-    that it then stands for 10 s in 90 of 100 episodes, told to stand.
+    A policy whose file names another posture, as those of `surefoot train biped` do, first has the time to rise; its
+    gate is that it then stands for 10 s in 90 of 100 episodes, told to stand.
 
     Args:
         policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot
@@ -55,14 +55,26 @@ def evaluate_policy(
     hidden = None if twin is None else load_twin(twin)
     described = load_robot(robot) if hidden is None else hidden.robot
     with Progress(
-        TextColumn("walking"), BarColumn(), MofNCompleteColumn(), TextColumn("control ticks"), TimeRemainingColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
-    ) as shown:  # fmt: skip
+        TextColumn("walking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("control ticks"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as shown:
         task = shown.add_task("", total=None)
         result, content = run(
-            policy, described, None if twin is None else twin, episodes, straight_episodes, seed, threads,
+            policy,
+            described,
+            None if twin is None else twin,
+            episodes,
+            straight_episodes,
+            seed,
+            threads,
             lambda done, total: shown.update(task, completed=done, total=total),
-        )  # fmt: skip
+        )
     console.print(*tables(result, f"{policy} on {hidden.name if hidden else described.name}"), sep="\n")
     failures = result.failures()
     console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))
@@ -86,7 +98,11 @@ def run(
     robot = as_meant(robot, policy)
 
     def make_worlds(n: int) -> Worlds:
-        return Worlds(robot, n, seed=seed, threads=threads) if hidden is None else hidden.worlds(n, seed=seed, threads=threads)
+        return (
+            Worlds(robot, n, seed=seed, threads=threads)
+            if hidden is None
+            else hidden.worlds(n, seed=seed, threads=threads)
+        )
 
     label: list[str] = []
 
@@ -95,11 +111,20 @@ def run(
         label[:] = [made.label, made.hash]
         return made
 
-    result = evaluate(robot, make_worlds, agent, episodes=episodes, straight_episodes=straight_episodes, seed=seed, progress=progress)
+    result = evaluate(
+        robot, make_worlds, agent, episodes=episodes, straight_episodes=straight_episodes, seed=seed, progress=progress
+    )
     provenance = {
-        "policy": label[0], "policy_hash": label[1], "robot": robot.name, "robot_hash": robot.hash, "twin": None if hidden is None else hidden.name,
-        "twin_hash": None if hidden is None else hidden.hash, "seed": seed, "surefoot": __version__, "mujoco": mujoco.__version__,
-    }  # fmt: skip
+        "policy": label[0],
+        "policy_hash": label[1],
+        "robot": robot.name,
+        "robot_hash": robot.hash,
+        "twin": None if hidden is None else hidden.name,
+        "twin_hash": None if hidden is None else hidden.hash,
+        "seed": seed,
+        "surefoot": __version__,
+        "mujoco": mujoco.__version__,
+    }
     return result, json_ready({"provenance": provenance, **result.to_dict()})
 
 
@@ -107,23 +132,37 @@ def tables(result: Evaluation, title: str) -> list[Table]:
     """The figures as they are printed."""
     if result.stand is not None:
         stand, standing = result.stand, _table("told to stand", "rose in time", "after", "stood 10 s", title=title)
-        standing.add_row("", f"{stand.rose}/{stand.episodes}", f"{stand.rise_s:.1f} s", f"{stand.stood}/{stand.episodes}")
+        standing.add_row(
+            "", f"{stand.rose}/{stand.episodes}", f"{stand.rise_s:.1f} s", f"{stand.stood}/{stand.episodes}"
+        )
         return [standing, *tables(replace(result, stand=None), "walking upright")]
     walking = _table("commands", "falls", "v error", "w error", "transport", "Δ action", title=title)
     for name, walk in (("random", result.walk), ("random, pushed", result.pushed)):
         walking.add_row(
-            name, f"{walk.falls}/{walk.episodes}", f"{walk.velocity_error_m_s:.3f}", f"{walk.turn_error_rad_s:.3f}",
-            f"{walk.cost_of_transport:.2f}", f"{walk.action_change:.3f}",
-        )  # fmt: skip
+            name,
+            f"{walk.falls}/{walk.episodes}",
+            f"{walk.velocity_error_m_s:.3f}",
+            f"{walk.turn_error_rad_s:.3f}",
+            f"{walk.cost_of_transport:.2f}",
+            f"{walk.action_change:.3f}",
+        )
     straight = _table("4 s at", "falls", "way", "drift", "|drift|", "heading", "v error", "w error")
     for name, s in result.directions.items():
         turning = not (s.command[0] or s.command[1])
         straight.add_row(
-            f"{name} {abs(s.command[2]):g}" if turning else f"{name} {max(map(abs, s.command[:2])):g}", f"{s.falls}/{s.episodes}",
-            "" if turning else f"{s.way_m:.2f}", f"{s.lateral_m:+.2f}", f"{s.lateral_abs_m:.2f}", f"{s.heading_rad:+.2f}",
-            f"{s.velocity_error_m_s:.3f}", f"{s.turn_error_rad_s:.3f}",
-        )  # fmt: skip
-    straight.caption = "speeds and errors m/s, rad/s; way and drift m; heading off the commanded one rad; transport: work / (weight × way)"
+            f"{name} {abs(s.command[2]):g}" if turning else f"{name} {max(map(abs, s.command[:2])):g}",
+            f"{s.falls}/{s.episodes}",
+            "" if turning else f"{s.way_m:.2f}",
+            f"{s.lateral_m:+.2f}",
+            f"{s.lateral_abs_m:.2f}",
+            f"{s.heading_rad:+.2f}",
+            f"{s.velocity_error_m_s:.3f}",
+            f"{s.turn_error_rad_s:.3f}",
+        )
+    straight.caption = (
+        "speeds and errors m/s, rad/s; way and drift m; heading off the commanded one rad; transport: work / (weight ×"
+        " way)"
+    )
     straight.caption_justify = "left"
     return [walking, straight]
 

@@ -49,12 +49,13 @@ def finetune_policy(
 ) -> None:
     """Go on training a policy in the simulator that a fit found, and measure it there before and after.
 
-    What the policy is off by, command for command, is measured there and taken out first, and again at the end (the trim). In between,
-    every world draws its own numbers from a little more than the fit's 90 % intervals. The policy is held near its old
-    actions, less and less, so that the gait changes where the gap asks for it; of a training after which it falls or strays more than
-    before, half or a quarter of the way is kept, or nothing. Writes policy.onnx (with the contract and, where it has one, the normalization inside), begun.onnx (what
-    training began from), checkpoint.safetensors, config.json, eval.json and TensorBoard files to the folder --out.
-    Interrupted with Ctrl-C or killed, the same command continues.
+    What the policy is off by, command for command, is measured there and taken out first, and again at the end (the
+    trim). In between, every world draws its own numbers from a little more than the fit's 90 % intervals. The policy is
+    held near its old actions, less and less, so that the gait changes where the gap asks for it; of a training after
+    which it falls or strays more than before, half or a quarter of the way is kept, or nothing. Writes policy.onnx
+    (with the contract and, where it has one, the normalization inside), begun.onnx (what training began from),
+    checkpoint.safetensors, config.json, eval.json and TensorBoard files to the folder --out. Interrupted with Ctrl-C or
+    killed, the same command continues.
 
     Args:
         policy: path of an ONNX policy, or the name of one that ships with the robot
@@ -63,13 +64,18 @@ def finetune_policy(
         robot: the robot that was fitted: a shipped name, or the path of a robot.yaml
         minutes: how long to train, earlier runs included; how far that goes depends on the machine
         iterations: PPO updates in all, those of earlier runs included, instead of a time; 0 only trims
-        task: walk, biped, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task, which is executed with your rights; default: by the policy's posture
-        randomization: none, mild, seed, or a YAML table, for what the fit did not set; default: the task's own (walk: mild)
+        task: walk, biped, or a Python file with a function task(robot) that returns a surefoot.learn.task.Task, which
+            is executed with your rights; default: by the policy's posture
+        randomization: none, mild, seed, or a YAML table, for what the fit did not set; default: the task's
+            own (walk: mild)
         spread: how wide fitted numbers are drawn, times their 90 % intervals; 0 holds them at their values
         anchor: weight that holds the policy near its old actions at the start; 0 lets it go where it likes
-        steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on the task's own rewards alone
-        trim_s: before and after training, correct the commands inside the network so that the robot is where it was told to be after so long; 0: never
-        judges: robots that walk with the policy before training and after it; of one that training made worse, part of the way is kept, or nothing. 0 keeps it whatever it does
+        steady: cost per second of a velocity error of 1 m/s that lasts, which is what drifts; 0 trains on
+            the task's own rewards alone
+        trim_s: before and after training, correct the commands inside the network so that the robot is where it was
+            told to be after so long; 0: never
+        judges: robots that walk with the policy before training and after it; of one that training made worse, part of
+            the way is kept, or nothing. 0 keeps it whatever it does
         mirrored: learn from mirrored samples too, where the adaptation is the same left and right
         worlds: robots simulated side by side
         seed: of everything random
@@ -89,7 +95,10 @@ def finetune_policy(
     console = Console()
     check_folder(out, FILES)
     if not (minutes > 0 and np.isfinite(minutes)) or (iterations is not None and iterations < (0 if trim_s else 1)):
-        raise SurefootError("fine-tuning needs a time above 0 with --minutes, or at least 1 with --iterations; with --trim-s, 0 only trims")
+        raise SurefootError(
+            "fine-tuning needs a time above 0 with --minutes, or at least 1 with --iterations; with --trim-s, 0 only"
+            " trims"
+        )
     if seed < 0:
         raise SurefootError(f"the seed is {seed}; it must be a whole number from 0 on")
     described = load_robot(robot)
@@ -97,18 +106,26 @@ def finetune_policy(
     old = _policy(policy, described, out)
     described = meant_by(described, old)
     physics = found.physics(described)
-    settings = FineTuneSettings(spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, judges=judges, mirrored=mirrored, worlds=worlds)
+    settings = FineTuneSettings(
+        spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, judges=judges, mirrored=mirrored, worlds=worlds
+    )
     made = load_task(task or ("walk" if described.posture.level else "biped"), described, randomization)
     if made.posture.name != described.posture.name:
         raise SurefootError(
-            f"{policy} means the posture {described.posture.name!r} and the task {made.name} the posture {made.posture.name!r}; give the policy's own with --task"
+            f"{policy} means the posture {described.posture.name!r} and the task {made.name} the posture"
+            f" {made.posture.name!r}; give the policy's own with --task"
         )
     made = replace(made, posture=described.posture)
     length = Length(iterations) if iterations is not None else Length(seconds=60 * minutes)
     provenance = {
-        "policy": old.hash, "robot_hash": described.hash, "adaptation": adaptation_hash(found), "seed": seed, "episodes": episodes,
-        "surefoot": __version__, "mujoco": mujoco.__version__,
-    }  # fmt: skip
+        "policy": old.hash,
+        "robot_hash": described.hash,
+        "adaptation": adaptation_hash(found),
+        "seed": seed,
+        "episodes": episodes,
+        "surefoot": __version__,
+        "mujoco": mujoco.__version__,
+    }
     before = _before(out, provenance) if not restart else None
     if before is None and episodes > 0:
         say(console, f"measuring {policy} in the adapted simulator")
@@ -124,20 +141,35 @@ def finetune_policy(
             screen.show(progress)
 
         tuned = finetune(
-            described, old, found, made, out, length=length, settings=settings, seed=seed, threads=threads, restart=restart,
-            show=show, say=lambda text: say(console, text),
-        )  # fmt: skip
+            described,
+            old,
+            found,
+            made,
+            out,
+            length=length,
+            settings=settings,
+            seed=seed,
+            threads=threads,
+            restart=restart,
+            show=show,
+            say=lambda text: say(console, text),
+        )
     if last:
         say(
             console,
-            f"training moved the actions by {last[0].off_old:.3f} rms from the old policy's{', trimmed,' if trim_s else ''} where the new one comes by",
+            f"training moved the actions by {last[0].off_old:.3f} rms from the old"
+            f" policy's{', trimmed,' if trim_s else ''} where the new one comes by",
         )
     say(console, f"wrote {tuned}")
     if episodes > 0 and before is not None:
         new = OnnxPolicy.load(tuned)
         result = _measure(new, described, physics, episodes, seed, threads)
         after = json_ready(result.to_dict())
-        _write(out, provenance, {"before": before, "after": after, "choice": json.loads(new.metadata.get("surefoot.choice", "null"))})
+        _write(
+            out,
+            provenance,
+            {"before": before, "after": after, "choice": json.loads(new.metadata.get("surefoot.choice", "null"))},
+        )
         console.print(comparison(before, after, f"{described.name} in the adapted simulator"))
         failures = result.failures()
         say(console, "passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))
@@ -187,7 +219,9 @@ def _policy(name: str, robot: Robot, out: Path) -> OnnxPolicy:
     if not isinstance(agent, PolicyAgent):
         raise PolicyError(f"{name} is built in and has no network to train; give the path of an .onnx file")
     if Path(agent.policy.name).resolve() == (out / "policy.onnx").resolve():
-        raise PolicyError(f"{agent.policy.name} would be overwritten by its own successor; give another folder with --out")
+        raise PolicyError(
+            f"{agent.policy.name} would be overwritten by its own successor; give another folder with --out"
+        )
     return agent.policy
 
 
@@ -196,9 +230,13 @@ def _measure(policy: OnnxPolicy, robot: Robot, physics: Physics, episodes: int, 
 
     straight = max(episodes // STRAIGHT_SHARE, 1)
     return evaluate(
-        robot, lambda n: physics.worlds(n, seed=seed, threads=threads), lambda n: PolicyAgent(policy, robot, n),
-        episodes=episodes, straight_episodes=straight, seed=seed,
-    )  # fmt: skip
+        robot,
+        lambda n: physics.worlds(n, seed=seed, threads=threads),
+        lambda n: PolicyAgent(policy, robot, n),
+        episodes=episodes,
+        straight_episodes=straight,
+        seed=seed,
+    )
 
 
 def _write(out: Path, provenance: dict[str, Any], results: dict[str, Any]) -> None:

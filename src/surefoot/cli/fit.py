@@ -69,35 +69,46 @@ def fit(
     seconds: float = 4.0,
     torque_noise_nm: float | None = None,
 ) -> None:
-    """Find the parameters of the simulator with which it moves as the robot did, with intervals and what the log cannot tell.
+    """Find the parameters of the simulator with which it moves as the robot did, with intervals and what
+    the log cannot tell.
 
-    Free are, for each joint, armature, dry and viscous friction, and for all together the command's delay and the torque
-    noise: what walking identifies. The gains kp and kd are not: scaled together with inertia and damping they give the same
-    motion; free them only when those are known. Writes adaptation.json, adapted.xml (the robot's model with the
-    parameters in it), simulator.yaml (a virtual robot for --twin), fit.json and fit.html. Killed or stopped with Ctrl-C,
-    the same command continues, and ends in the same numbers as without the stop.
+    Free are, for each joint, armature, dry and viscous friction, and for all together the command's delay and the
+    torque noise: what walking identifies. The gains kp and kd are not: scaled together with inertia and damping they
+    give the same motion; free them only when those are known. Writes adaptation.json, adapted.xml (the robot's model
+    with the parameters in it), simulator.yaml (a virtual robot for --twin), fit.json and fit.html. Killed or stopped
+    with Ctrl-C, the same command continues, and ends in the same numbers as without the stop.
 
     Args:
         log: a log that 'surefoot record' or 'surefoot log import' wrote
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
-        policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or trot; replay for legs in the air without a policy, where the recorded targets are played again; without it, the one that the log names
-        family: static, numbers of the model alone; residual, with a torque that the model has no part for (a spring, a belt, a cable), first in plain terms, then as a small network where these leave a gap; action-delta, the same as a shift of the policy's targets, at its rate; auto, static first, then residual where the held-out gap stays above its floor
+        policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or
+            trot; replay for legs in the air without a policy, where the recorded targets are played again; without it,
+            the one that the log names
+        family: static, numbers of the model alone; residual, with a torque that the model has no part for (a spring, a
+            belt, a cable), first in plain terms, then as a small network where these leave a gap; action-delta, the
+            same as a shift of the policy's targets, at its rate; auto, static first, then residual where the held-out
+            gap stays above its floor
         per_joint: let what is missing differ from joint to joint, not only from type to type
-        free: more parameters to search, such as motor_strength encoder_bias_rad floor_friction base_mass_kg base_com_offset_m, or "motor_strength[*_calf_joint]" for some joints
+        free: more parameters to search, such as motor_strength encoder_bias_rad floor_friction base_mass_kg
+            base_com_offset_m, or "motor_strength[*_calf_joint]" for some joints
         fix: parameters to hold at a value instead, as name=value or "name[joints]=value", such as delay_s=0.005
         tie: which joints share a value: none, mirror (left = right), type (the same joint of all legs), all
         priors: a YAML file with start, bounds and step of parameters, over the shipped ones (docs/fit.md)
-        search: quantile (Gauss-Newton on quantiles), cma (CMA-ES, the published way, many more evaluations), or sep-cma (CMA-ES without correlations, for hundreds of parameters)
-        cost: the cost that cma and sep-cma minimize, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes)
+        search: quantile (Gauss-Newton on quantiles), cma (CMA-ES, the published way, many more evaluations), or sep-cma
+            (CMA-ES without correlations, for hundreds of parameters)
+        cost: the cost that cma and sep-cma minimize, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and
+            match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes)
         held_out: share of the episodes that the fit never sees; the gap there is the one to believe
         most_evaluations: simulated candidates after which the search ends in any case
-        most_simulated_s: simulated time after which the search ends in any case, s, for each family; searches and costs compare fairly at the same time, since an evaluation may take all episodes or a few
+        most_simulated_s: simulated time after which the search ends in any case, s, for each family; searches and costs
+            compare fairly at the same time, since an evaluation may take all episodes or a few
         settle_s: time dropped at the start of every episode, on both sides, s
         seed: of starts, noise and which episodes are held back
         threads: of the simulator; 0 takes all cores
         restart: forget an earlier run in the same folder
-        rehearse: plant known parameters in the simulator instead, walk the log's commands (or random ones, without a log) and tell what would be recovered, before any hardware time
+        rehearse: plant known parameters in the simulator instead, walk the log's commands (or random ones, without a
+            log) and tell what would be recovered, before any hardware time
         rollouts: episodes to rehearse, without a log
         seconds: length of an episode to rehearse, without a log
         torque_noise_nm: noise to rehearse with; default: that of the log, or 1 N·m without a log
@@ -110,9 +121,17 @@ def fit(
     described = load_robot(robot)
     replay = policy == REPLAY
     settings = FitSettings(
-        free=(*(STAND if replay else WALKING), *free), fix=_fixed(fix), tie=tie, priors=priors, search=search, cost=cost, held_out=held_out,
-        seed=seed, most_evaluations=most_evaluations, most_simulated_s=most_simulated_s,
-    )  # fmt: skip
+        free=(*(STAND if replay else WALKING), *free),
+        fix=_fixed(fix),
+        tie=tie,
+        priors=priors,
+        search=search,
+        cost=cost,
+        held_out=held_out,
+        seed=seed,
+        most_evaluations=most_evaluations,
+        most_simulated_s=most_simulated_s,
+    )
     rungs = _rungs(family, per_joint, replay)
     make_space(described, replace(settings, family=rungs[0]))  # what is wrong with it is said before any work
     _refuse_idle(settings, family, per_joint, replay, rehearse, free, torque_noise_nm)
@@ -128,20 +147,29 @@ def fit(
     if cost in HORIZONS:
         refuse_unknown_base(content)
         refuse_clock(driver.make(1))
-    schedule = schedule_of(content, described, finite_rows(content), settle_s, replay=replay)  # what is missing altogether is said at once
+    schedule = schedule_of(
+        content, described, finite_rows(content), settle_s, replay=replay
+    )  # what is missing altogether is said at once
     console = Console()
     command = _command(log, robot, policy, out, free, fix, settings, settle_s) + _family_words(family, per_joint)
     facts = provenance(command, log, content, described, driver)
     identity = {
-        "log": facts["log"]["sha256"], "robot": described.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()},
-        "priors": "" if priors is None else read_text(priors, FitError), "settle_s": settle_s, "versions": facts["versions"],
-    }  # fmt: skip
+        "log": facts["log"]["sha256"],
+        "robot": described.hash,
+        "policy": driver.hash,
+        **{name: repr(value) for name, value in vars(settings).items()},
+        "priors": "" if priors is None else read_text(priors, FitError),
+        "settle_s": settle_s,
+        "versions": facts["versions"],
+    }
     with Screen(console) as screen:
         screen.show(Progress("checking the log"))
         checked = check(content, described, driver.policy)
         refuse_ill(checked, log, robot, allowed=(TOO_SHORT, NO_COMMAND) if replay else (TOO_SHORT,))
         _refuse_falls(checked)
-        if not replay:  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
+        if (
+            not replay
+        ):  # at rest on a stand, friction holds the legs, which tells of it; at rest on the floor nothing is told
             schedule = schedule_of(content, described, checked.usable, settle_s)
 
         for rung in {
@@ -154,23 +182,44 @@ def fit(
             journal = Journal(out / JOURNAL / asked.family.name.replace(" ", "-"), identity)
             show = screen.named(asked.family.name)
             return Fit(
-                content, schedule, described, driver.make, asked, journal, threads=threads, progress=show, start=start, base=base
+                content,
+                schedule,
+                described,
+                driver.make,
+                asked,
+                journal,
+                threads=threads,
+                progress=show,
+                start=start,
+                base=base,
             ).run()
 
         result = climb(settings, fit_one, rungs)
-    warnings = [finding.title for finding in checked.findings if finding.severity != "note" or finding.code in ("fall", "near-fall")]
+    warnings = [
+        finding.title
+        for finding in checked.findings
+        if finding.severity != "note" or finding.code in ("fall", "near-fall")
+    ]
     result = replace(result, remarks=(*(f"the doctor says: {title}" for title in warnings), *result.remarks))
     facts |= {"seed": seed, "settle_s": settle_s, "held_out": held_out}
     facts |= {"most_evaluations": most_evaluations, "most_simulated_s": most_simulated_s}
     result = replace(result, adaptation=replace(result.adaptation, provenance=facts))
     _write(out, result, described, robot, facts, log)
-    for line in (*_summary(console, result), *torque_words(result.adaptation.knobs, described, result.knots, adds_of(result))):
+    for line in (
+        *_summary(console, result),
+        *torque_words(result.adaptation.knobs, described, result.knots, adds_of(result)),
+    ):
         say(console, line)
-    say(console, f"wrote {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}")
+    say(
+        console,
+        "wrote"
+        f" {', '.join(str(out / name) for name in (ADAPTATION, MODEL, SIMULATOR, PAGE, FIGURES) if (out / name).exists())}",
+    )
     if not replay:
         say(
             console,
-            f"next: {shlex.join(['surefoot', 'evaluate', policy, '--twin', str(out / SIMULATOR)])}, what the policy does on the fitted robot",
+            f"next: {shlex.join(['surefoot', 'evaluate', policy, '--twin', str(out / SIMULATOR)])}, what the policy"
+            " does on the fitted robot",
         )
 
 
@@ -188,7 +237,8 @@ def _refuse_idle(
         raise FitError("a rehearsal plants and fits the static family; leave --family and --per-joint out")
     if rehearse and settings.cost in HORIZONS:
         raise FitError(
-            f"a rehearsal records what the robot's own sensors say, and {settings.cost} needs the base's state; give another --cost"
+            f"a rehearsal records what the robot's own sensors say, and {settings.cost} needs the base's state; give"
+            " another --cost"
         )
     if per_joint and family == "static":
         raise FitError("--per-joint is about the missing torque, which --family static does not search")
@@ -196,7 +246,9 @@ def _refuse_idle(
         raise FitError("replayed recordings are compared tick by tick, by the quantile search; leave --search out")
     if torque_noise_nm is not None and not rehearse:
         raise FitError("--torque-noise-nm is for --rehearse; hold the fitted noise with --fix torque_noise_nm=...")
-    both = {name.partition("[")[0] for name in free} & {name for name, value in settings.fix.items() if not isinstance(value, dict)}
+    both = {name.partition("[")[0] for name in free} & {
+        name for name, value in settings.fix.items() if not isinstance(value, dict)
+    }
     if both:
         raise FitError(f"{', '.join(sorted(both))} is both free and fixed; give one")
 
@@ -237,13 +289,27 @@ def _write(out: Path, result: FitResult, described: Robot, robot: str, facts: di
 
 
 def _figures(result: FitResult, facts: dict[str, Any]) -> dict[str, Any]:
-    gaps = {"before": result.before, "after": result.after, "held_out_before": result.held_before, "held_out_after": result.held_after}
+    gaps = {
+        "before": result.before,
+        "after": result.after,
+        "held_out_before": result.held_before,
+        "held_out_after": result.held_after,
+    }
     return {
-        "provenance": facts, "search": result.search, "cost": result.cost, "stopped": result.stopped, "remarks": list(result.remarks),
-        "verdict": verdict(result).says, "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
-        "knobs": [vars(knob) for knob in result.adaptation.knobs], "correlation": result.correlation.tolist(),
-        "families": [vars(one) for one in result.tried], "knots": [vars(one) for one in result.knots], "steps": [vars(step) for step in result.steps], "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
-    }  # fmt: skip
+        "provenance": facts,
+        "search": result.search,
+        "cost": result.cost,
+        "stopped": result.stopped,
+        "remarks": list(result.remarks),
+        "verdict": verdict(result).says,
+        "gaps": {name: None if one is None else one.gap.to_dict() for name, one in gaps.items()},
+        "knobs": [vars(knob) for knob in result.adaptation.knobs],
+        "correlation": result.correlation.tolist(),
+        "families": [vars(one) for one in result.tried],
+        "knots": [vars(one) for one in result.knots],
+        "steps": [vars(step) for step in result.steps],
+        "traces_rad": None if result.traces is None else [one and vars(one) for one in result.traces],
+    }
 
 
 def _fixed(words: tuple[str, ...]) -> dict[str, Any]:
@@ -271,14 +337,31 @@ def _fixed(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _command(
-    log: Path, robot: str, policy: str, out: Path, free: tuple[str, ...], fix: tuple[str, ...], settings: FitSettings, settle_s: float
+    log: Path,
+    robot: str,
+    policy: str,
+    out: Path,
+    free: tuple[str, ...],
+    fix: tuple[str, ...],
+    settings: FitSettings,
+    settle_s: float,
 ) -> str:
     words = ["surefoot", "fit", str(log), "--robot", robot, "--policy", policy, "--out", str(out)]
     words += ["--free", *free] if free else []
     words += ["--fix", *fix] if fix else []
     words += ["--priors", str(settings.priors)] if settings.priors is not None else []
-    given = {"tie": settings.tie, "search": settings.search, "cost": settings.cost, "held_out": settings.held_out, "seed": settings.seed}
-    given |= {"most_evaluations": settings.most_evaluations, "most_simulated_s": settings.most_simulated_s, "settle_s": settle_s}
+    given = {
+        "tie": settings.tie,
+        "search": settings.search,
+        "cost": settings.cost,
+        "held_out": settings.held_out,
+        "seed": settings.seed,
+    }
+    given |= {
+        "most_evaluations": settings.most_evaluations,
+        "most_simulated_s": settings.most_simulated_s,
+        "settle_s": settle_s,
+    }
     usual = {"settle_s": SETTLE_S} | {name: getattr(FitSettings(), name) for name in given if name != "settle_s"}
     for name, value in given.items():
         words += [f"--{name.replace('_', '-')}", str(value)] if value != usual[name] else []
@@ -294,7 +377,10 @@ def _summary(console: Console, result: FitResult) -> list[str]:
     lines = [f"{judged.word}: {judged.says}", judged.advice] + [f"warning: {remark}" for remark in result.remarks]
     if result.steps:
         last = result.steps[-1]
-        lines.append(f"{result.stopped}: {last.evaluations} evaluations, {last.simulated_s:,.0f} simulated s, {last.wall_s / 60:.1f} min")
+        lines.append(
+            f"{result.stopped}: {last.evaluations} evaluations, {last.simulated_s:,.0f} simulated s,"
+            f" {last.wall_s / 60:.1f} min"
+        )
     return [line for line in lines if line]
 
 
@@ -307,8 +393,15 @@ def _families(result: FitResult) -> Table:
     table.add_column("")
     for one in result.tried:
         table.add_row(
-            one.family, str(one.parameters), f"{one.gap:.4f}", f"{one.floor:.4f}", str(one.evaluations), f"{one.wall_s / 60:.1f}",
+            one.family,
+            str(one.parameters),
+            f"{one.gap:.4f}",
+            f"{one.floor:.4f}",
+            str(one.evaluations),
+            f"{one.wall_s / 60:.1f}",
             "chosen" if one.chosen else "",
-        )  # fmt: skip
-    table.caption = "gap on held-out episodes" if result.tried[0].held_out else "gap on the fitted episodes: none were held back"
+        )
+    table.caption = (
+        "gap on held-out episodes" if result.tried[0].held_out else "gap on the fitted episodes: none were held back"
+    )
     return table

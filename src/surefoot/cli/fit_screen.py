@@ -42,8 +42,9 @@ def _line(progress: Progress) -> str:
     if not progress.evaluations:
         return progress.stage
     return (
-        f"{progress.stage}: iteration {progress.iteration}, gap {progress.gap:.4f}{_floor(progress, ' (floor about ', ')')}, {progress.evaluations} evaluations, "
-        f"{progress.simulated_s:,.0f} simulated s, {progress.wall_s / 60:.1f} min, {_left(progress)}"
+        f"{progress.stage}: iteration {progress.iteration}, gap"
+        f" {progress.gap:.4f}{_floor(progress, ' (floor about ', ')')}, {progress.evaluations} evaluations,"
+        f" {progress.simulated_s:,.0f} simulated s, {progress.wall_s / 60:.1f} min, {_left(progress)}"
     )
 
 
@@ -69,7 +70,8 @@ def _screen(progress: Progress) -> Group:
         )
         head.add_row(
             Text("effort", style="bold"),
-            f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f} simulated s",
+            f"iteration {progress.iteration}, {progress.evaluations} evaluations, {progress.simulated_s:,.0f}"
+            " simulated s",
         )
         head.add_row(Text("time", style="bold"), f"{progress.wall_s / 60:.1f} min, {_left(progress)}")
     moved = Table(box=None, padding=(0, 2))

@@ -70,9 +70,13 @@ def measure_gap(
         log: a log that 'surefoot record' or 'surefoot log import' wrote
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
-        policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or zero, random, trot; without it, the one that the log names
-        adaptation: measure against a changed simulator: the folder that fit wrote, a simulator.yaml that gap wrote, or any file of a virtual robot; causes are then not looked for
-        cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes); all are in the report
+        policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or
+            zero, random, trot; without it, the one that the log names
+        adaptation: measure against a changed simulator: the folder that fit wrote, a simulator.yaml that gap wrote, or
+            any file of a virtual robot; causes are then not looked for
+        cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and
+            match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes); all are
+            in the report
         settle_s: time dropped at the start of every episode, on both sides, s
         seed: of starts and noise
         threads: of the simulator; 0 takes all cores
@@ -91,7 +95,10 @@ def measure_gap(
         refuse_unknown_base(content)
     policy = policy or named_policy(content, described, log)
     if policy == REPLAY:
-        raise GapError("a gap is measured with the policy in the loop; legs in the air are fitted with `surefoot fit LOG --policy replay`")
+        raise GapError(
+            "a gap is measured with the policy in the loop; legs in the air are fitted with `surefoot fit LOG --policy"
+            " replay`"
+        )
     described = as_meant(described, policy)
     change = None if adaptation is None else changed_simulator(adaptation, described)
     diagnose = diagnose and change is None
@@ -100,7 +107,12 @@ def measure_gap(
         content, described, finite_rows(content), settle_s
     )  # what is missing altogether is said at once, and better than by its symptoms
     console = Console()
-    bar = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    bar = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task("", total=None)
 
@@ -113,16 +125,28 @@ def measure_gap(
         refuse_ill(checked, log, robot)
         schedule = schedule_of(content, described, checked.usable, settle_s)
         identity = {
-            "log": file_hash(log), "robot": described.hash, "policy": driver.hash, "seed": seed, "settle_s": settle_s, "versions": VERSIONS,
+            "log": file_hash(log),
+            "robot": described.hash,
+            "policy": driver.hash,
+            "seed": seed,
+            "settle_s": settle_s,
+            "versions": VERSIONS,
             "physics": None if change is None else change.hash,
-        }  # fmt: skip
+        }
         journal = Journal(out / JOURNAL, identity, forget_other=True)
         found: Diagnosis | None = None
         try:
             measured = measure(
-                content, schedule, described, driver.make, physics=change, seed=seed, threads=threads, journal=journal,
+                content,
+                schedule,
+                described,
+                driver.make,
+                physics=change,
+                seed=seed,
+                threads=threads,
+                journal=journal,
                 progress=stage("simulating"),
-            )  # fmt: skip
+            )
             stage("scoring")
             scored = {one.name: one for one in scores(measured)}
             if cost in HORIZONS:
@@ -132,7 +156,15 @@ def measure_gap(
 
                 cause = stage("looking for the cause")
                 found = diagnose_gap(
-                    content, schedule, described, driver.make, measured, seed=seed, threads=threads, journal=journal, progress=cause
+                    content,
+                    schedule,
+                    described,
+                    driver.make,
+                    measured,
+                    seed=seed,
+                    threads=threads,
+                    journal=journal,
+                    progress=cause,
                 )
         except OutputError:  # a full disk, say: the same command continues
             raise
@@ -142,20 +174,31 @@ def measure_gap(
         if found is not None:
             known = {"LOG": str(log), "ROBOT": robot, "POLICY": policy, "SIMULATOR": str(out / SIMULATOR)}
             found = replace(
-                found, next_command=" ".join(shlex.quote(known[word]) if word in known else word for word in found.next_command.split(" "))
+                found,
+                next_command=" ".join(
+                    shlex.quote(known[word]) if word in known else word for word in found.next_command.split(" ")
+                ),
             )
     again = _command(log, robot, policy, adaptation, cost, settle_s, seed, out)
     facts = provenance(again if diagnose or change else f"{again} --no-diagnose", log, content, described, driver)
     facts |= {"runs": len(measured.runs), "cost": cost, "seed": seed, "settle_s": settle_s, "adaptation": adaptation}
     figures = {
-        "provenance": facts, "gap": measured.gap.to_dict(), "costs": {name: one.to_dict() for name, one in scored.items()},
-        "diagnosis": None if found is None else found.to_dict(), "doctor": checked.to_dict(),
-    }  # fmt: skip
-    page = gap_page(measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost)
+        "provenance": facts,
+        "gap": measured.gap.to_dict(),
+        "costs": {name: one.to_dict() for name, one in scored.items()},
+        "diagnosis": None if found is None else found.to_dict(),
+        "doctor": checked.to_dict(),
+    }
+    page = gap_page(
+        measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost
+    )
     write_json(out / "gap.json", figures)
     write_text(out / "gap.html", page)
     if found is not None and found.settings:
-        head = f"What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with --twin."
+        head = (
+            f"What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with"
+            " --twin."
+        )
         write_text(out / SIMULATOR, virtual_robot(found.settings, robot, head))
         names = (*names, SIMULATOR)
     if rrd:
@@ -189,7 +232,9 @@ def _summary(console: Console, measured: Measured, chosen: Score, title: str) ->
         head.add_row("floor", f"{chosen.floor:.4f}", "simulator to itself")
         head.add_row("limit", f"{chosen.limit:.4f}", "below, it cannot be told from none")
     head.add_row(
-        "compared", f"{gap.seconds:.0f} s", f"in {gap.pieces} pieces, {len(measured.runs)} times; {gap.fallen:.0%} fell in the simulator"
+        "compared",
+        f"{gap.seconds:.0f} s",
+        f"in {gap.pieces} pieces, {len(measured.runs)} times; {gap.fallen:.0%} fell in the simulator",
     )
     console.print(head)
     if chosen.measurable:
@@ -214,12 +259,15 @@ def _warnings(log: RobotLog, driver: Driver, checked: Checked, measured: Measure
     found = []
     if isinstance(said, str) and said != driver.hash:
         found.append(
-            f"the log was driven by another policy ({log.metadata.get('policy', 'unnamed')}, {said[:12]}) than this {driver.label} ({driver.hash[:12]}); the gap then holds the difference of the two"
+            f"the log was driven by another policy ({log.metadata.get('policy', 'unnamed')}, {said[:12]}) than this"
+            f" {driver.label} ({driver.hash[:12]}); the gap then holds the difference of the two"
         )
     warned = [finding.title for finding in checked.findings if finding.severity != "note"]
     if warned:
         more = f", and {len(warned) - 1} more" if len(warned) > 1 else ""
-        found.append(f"the doctor says: {warned[0]}{more} (`surefoot doctor {shlex.join([str(path), '--robot', robot])}`)")
+        found.append(
+            f"the doctor says: {warned[0]}{more} (`surefoot doctor {shlex.join([str(path), '--robot', robot])}`)"
+        )
     if measured.gap.fallen > 0.1:
         found.append(f"the policy falls in {measured.gap.fallen:.0%} of the simulated episodes; falls count as a gap")
     return found
@@ -231,7 +279,9 @@ def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> st
     return f"{again}, which looks for the cause" if chosen.measurable else f"open {out / 'gap.html'}"
 
 
-def _command(log: Path, robot: str, policy: str, adaptation: str | None, cost: str, settle_s: float, seed: int, out: Path) -> str:
+def _command(
+    log: Path, robot: str, policy: str, adaptation: str | None, cost: str, settle_s: float, seed: int, out: Path
+) -> str:
     words = ["surefoot", "gap", str(log), "--robot", robot, "--policy", policy, "--out", str(out)]
     words += ["--adaptation", adaptation] if adaptation is not None else []
     words += ["--cost", cost] if cost != "wasserstein" else []

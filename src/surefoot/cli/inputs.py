@@ -57,9 +57,14 @@ def named_policy(log: RobotLog, robot: Robot, path: Path) -> str:
     if named in known:
         return str(named)
     said = (
-        f"{path} names the policy {named!r}, which does not ship with {robot.name}" if isinstance(named, str) else f"{path} names no policy"
+        f"{path} names the policy {named!r}, which does not ship with {robot.name}"
+        if isinstance(named, str)
+        else f"{path} names no policy"
     )
-    raise GapError(f"{said}; give the one that drove the robot with --policy, as the path of an .onnx file or one of {', '.join(known)}")
+    raise GapError(
+        f"{said}; give the one that drove the robot with --policy, as the path of an .onnx file or one of"
+        f" {', '.join(known)}"
+    )
 
 
 def provenance(command: str, path: Path, log: RobotLog, robot: Robot, driver: Driver) -> dict[str, Any]:
@@ -68,9 +73,10 @@ def provenance(command: str, path: Path, log: RobotLog, robot: Robot, driver: Dr
         "command": command,
         "log": {"file": path.name, "sha256": file_hash(path), "metadata": log.metadata},
         "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
-        "policy": {"name": driver.label, "hash": driver.hash}, "physics_hz": robot.physics_hz,
+        "policy": {"name": driver.label, "hash": driver.hash},
+        "physics_hz": robot.physics_hz,
         "versions": VERSIONS,
-    }  # fmt: skip
+    }
 
 
 def refuse_ill(checked: Checked, log: Path, robot: str, allowed: tuple[str, ...] = (TOO_SHORT,)) -> None:
@@ -78,20 +84,28 @@ def refuse_ill(checked: Checked, log: Path, robot: str, allowed: tuple[str, ...]
     for finding in checked.findings:
         if finding.severity == "error" and finding.code not in allowed:
             raise GapError(
-                f"{log} cannot be used: {finding.title}; `surefoot doctor {shlex.join([str(log), '--robot', robot])}` shows why, and what to do"
+                f"{log} cannot be used: {finding.title}; `surefoot doctor {shlex.join([str(log), '--robot', robot])}`"
+                " shows why, and what to do"
             )
 
 
 def changed_simulator(adaptation: str, robot: Robot) -> Physics:
-    """The simulator of a fit's folder or adaptation.json, or of a virtual robot's file without what only its recordings have."""
+    """The simulator of a fit's folder or adaptation.json, or of a virtual robot's file without what only
+    its recordings have.
+    """
     place = Path(adaptation).expanduser()
     if place.suffix == ".json" or (place / ADAPTATION).is_file():
         return read_adaptation(place, robot).physics(robot)
     twin = load_twin(adaptation)
     if twin.robot.hash != robot.hash:
-        raise GapError(f"{adaptation} is of {twin.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
+        raise GapError(
+            f"{adaptation} is of {twin.robot.name}, and not of the {robot.name} that --robot gives; give both of one"
+            " robot"
+        )
     if twin.physics.curves:
-        raise GapError(f"{adaptation} has torque_curves, which belong to a virtual robot; compare with the log that it recorded")
+        raise GapError(
+            f"{adaptation} has torque_curves, which belong to a virtual robot; compare with the log that it recorded"
+        )
     return Physics(robot, twin.physics.parameters, twin.physics.network)
 
 
@@ -101,7 +115,9 @@ def virtual_robot(settings: dict[str, Any], robot: str, head: str, network: Netw
     values = {name: _one(value) for name, value in settings.items()}
     if network is not None:
         values["network"] = network.to_dict()
-    body = yaml.safe_dump({"robot": place, **values}, sort_keys=False, default_flow_style=None, width=140, allow_unicode=False)
+    body = yaml.safe_dump(
+        {"robot": place, **values}, sort_keys=False, default_flow_style=None, width=140, allow_unicode=False
+    )
     return f"{yaml_comment(head)}\n{body}"
 
 

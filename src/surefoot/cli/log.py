@@ -47,13 +47,23 @@ def import_log(
     map_file = map_file if time_unit is None else replace(map_file, time_unit=time_unit)
     console = Console()
     recordings: list[Recording] = []
-    bar = (TextColumn("reading {task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    bar = (
+        TextColumn("reading {task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task("", total=None)
         for path in files:
             shown.update(task, description=path.name, completed=0, total=None)
             recordings.append(
-                read_recording(path, described.contract, map_file, lambda done, total: shown.update(task, completed=done, total=total))
+                read_recording(
+                    path,
+                    described.contract,
+                    map_file,
+                    lambda done, total: shown.update(task, completed=done, total=total),
+                )
             )
     for guess in dict.fromkeys(guess for recording in recordings for guess in recording.guesses):
         say(console, guess)
@@ -86,18 +96,24 @@ def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
 
 def _channels(log: RobotLog, path: Path) -> Table:
     """The range of each channel, over all joints and over the joint that moves most."""
-    table = _table(cell(f"{path.name}: {_rate(log)}"), "channel", "columns", "lowest", "mean", "highest", "not a number")
+    table = _table(
+        cell(f"{path.name}: {_rate(log)}"), "channel", "columns", "lowest", "mean", "highest", "not a number"
+    )
     for name in (*REQUIRED, *OPTIONAL):
         values = getattr(log, name)
         if values is None:
             continue
         finite = values[np.isfinite(values)]
         cells = (f"{f(finite):+.3f}" for f in (np.min, np.mean, np.max)) if len(finite) else ("", "", "")
-        table.add_row(name, str(values.shape[1]), *cells, str(values.size - len(finite)) if values.size > len(finite) else "")
+        table.add_row(
+            name, str(values.shape[1]), *cells, str(values.size - len(finite)) if values.size > len(finite) else ""
+        )
     for joint, values in zip(log.joints, log.joint_position_rad.T, strict=True):
         finite = values[np.isfinite(values)]
         if len(finite):
-            table.add_row(cell(f"  {joint}"), "rad", f"{finite.min():+.3f}", f"{finite.mean():+.3f}", f"{finite.max():+.3f}", "")
+            table.add_row(
+                cell(f"  {joint}"), "rad", f"{finite.min():+.3f}", f"{finite.mean():+.3f}", f"{finite.max():+.3f}", ""
+            )
     return table
 
 

@@ -12,7 +12,19 @@ import tyro
 from surefoot.cli.inputs import VERSIONS, named_policy
 from surefoot.cli.loop_run import RUN, RunFile, Work, key_of
 from surefoot.cli.loop_screen import LoopScreen, kept
-from surefoot.cli.loop_steps import FOLDERS, NO_GAP, OWN_FILES, TUNED, UNUSABLE, VIDEO, Plan, Result, Step, make_step, names_of
+from surefoot.cli.loop_steps import (
+    FOLDERS,
+    NO_GAP,
+    OWN_FILES,
+    TUNED,
+    UNUSABLE,
+    VIDEO,
+    Plan,
+    Result,
+    Step,
+    make_step,
+    names_of,
+)
 from surefoot.errors import LogError, PolicyError, SurefootError, TwinError
 from surefoot.files import check_folder, file_hash, note_input, write_text
 from surefoot.logs import read_log
@@ -42,20 +54,26 @@ def loop(
     threads: int = 0,
     restart: bool = False,
 ) -> int:
-    """Do the whole loop: check the log, measure the gap, fit the simulator, fine-tune the policy in it, and judge the result.
+    """Do the whole loop: check the log, measure the gap, fit the simulator, fine-tune the policy in it, and
+    judge the result.
 
-    Each step is a verb of its own and writes into a folder of its own, doctor/, gap/, fit/, finetune/, verdict/ and video/, with
-    what it printed in log.txt. run.json holds every input, command, time and result, report.html the whole story. Killed or
-    stopped with Ctrl-C, the same command continues; what is done is not done again. Exit code 0 for GO, 3 for NO-GO (or a
-    fit that came no nearer to the robot), 4 where no gap can be measured, 2 for a log or anything else that cannot be used.
+    Each step is a verb of its own and writes into a folder of its own, doctor/, gap/, fit/, finetune/, verdict/ and
+    video/, with what it printed in log.txt. run.json holds every input, command, time and result, report.html the whole
+    story. Killed or stopped with Ctrl-C, the same command continues; what is done is not done again. Exit code 0 for
+    GO, 3 for NO-GO (or a fit that came no nearer to the robot), 4 where no gap can be measured, 2 for a log or anything
+    else that cannot be used.
 
     Args:
-        logs: logs that 'surefoot record' or 'surefoot log import' wrote, of one robot and one policy; none: --twin records one
+        logs: logs that 'surefoot record' or 'surefoot log import' wrote, of one robot and one policy; none:
+            --twin records one
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml; default: that of --twin, or go2
-        policy: the policy that drove the robot and is to be fine-tuned: path of an ONNX file, or the name of one that ships with the robot; default: the one that the log names, or walk
-        twin: a virtual robot, by name or path, that records the log where none is given, and that the verdict and the video also use
-        minutes: how long to fine-tune; more than before goes on from there, and less keeps what has been trained longer and says so
+        policy: the policy that drove the robot and is to be fine-tuned: path of an ONNX file, or the name of one that
+            ships with the robot; default: the one that the log names, or walk
+        twin: a virtual robot, by name or path, that records the log where none is given, and that the
+            verdict and the video also use
+        minutes: how long to fine-tune; more than before goes on from there, and less keeps what has been
+            trained longer and says so
         rollouts: episodes that the virtual robot records (64)
         seconds: length of each of them, s (4, and the time to rise, for a policy of another posture than level)
         seed: of everything random
@@ -80,19 +98,31 @@ def loop(
         _refuse_other_twin(logs, hidden)
     if len(set(files.values())) < len(logs):
         raise LogError("a log is given twice, by one name or two; what it says would count double, also against itself")
-    contents = {**files, robot: described.hash, policy: agent.hash} | ({} if twin is None or hidden is None else {twin: hidden.hash})
+    contents = {**files, robot: described.hash, policy: agent.hash} | (
+        {} if twin is None or hidden is None else {twin: hidden.hash}
+    )
     usual_s = SECONDS + meant_by(described, agent.policy).posture.rise_s
     plan = Plan(
-        out, logs, robot, policy, twin, ROLLOUTS if rollouts is None else rollouts, usual_s if seconds is None else seconds, minutes, seed,
-        threads, contents,
-    )  # fmt: skip
+        out,
+        logs,
+        robot,
+        policy,
+        twin,
+        ROLLOUTS if rollouts is None else rollouts,
+        usual_s if seconds is None else seconds,
+        minutes,
+        seed,
+        threads,
+        contents,
+    )
     inputs: dict[str, Any] = {
         "logs": [{"file": path.name, "sha256": files[str(path)]} for path in logs],
         "robot": {"name": described.name, "hash": described.hash, "contract_hash": described.contract_hash},
         "policy": {"name": agent.label, "sha256": agent.hash},
         "twin": None if hidden is None else {"name": hidden.name, "hash": hidden.hash},
-        "recording": None if logs else {"rollouts": plan.rollouts, "seconds": plan.seconds}, "seed": seed,
-    }  # fmt: skip
+        "recording": None if logs else {"rollouts": plan.rollouts, "seconds": plan.seconds},
+        "seed": seed,
+    }
     if restart:
         _refuse_own(out, (*logs, *(Path(word) for word in (robot, policy, twin) if word is not None)))
     record = RunFile(out, _command(plan), inputs, _versions(), forget=FOLDERS if restart else ())
@@ -102,7 +132,10 @@ def loop(
     _report(plan, record, described)
     screen.say(outcome)
     video = plan.folder("video") / VIDEO
-    screen.say(f"report: {out / REPORT}" + (f"; video: {video}" if record.told("video").get("state") == "done" and video.exists() else ""))
+    screen.say(
+        f"report: {out / REPORT}"
+        + (f"; video: {video}" if record.told("video").get("state") == "done" and video.exists() else "")
+    )
     return code
 
 
@@ -121,7 +154,9 @@ def _run(plan: Plan, record: RunFile, screen: LoopScreen) -> tuple[int, str]:
     if code == UNUSABLE:
         outcome += f" (all findings: {plan.folder('doctor') / 'doctor.html'})"
     if code == NO_GAP:
-        outcome += "; nothing to close: the policy's faults lie elsewhere, or in ways of walking that this log does not hold"
+        outcome += (
+            "; nothing to close: the policy's faults lie elsewhere, or in ways of walking that this log does not hold"
+        )
     return code, outcome
 
 
@@ -131,7 +166,9 @@ def _one(step: Step, plan: Plan, record: RunFile, screen: LoopScreen) -> Result:
     work = Work(step.name, step.command, key, step.files, step.if_made)
     if record.complete(work):
         result = step.result()
-        screen.end(step.name, "stopped" if result.ends else "done", result.says, record.told(step.name)["wall_s"], skipped=True)
+        screen.end(
+            step.name, "stopped" if result.ends else "done", result.says, record.told(step.name)["wall_s"], skipped=True
+        )
         return result
     record.begin(work)
     (plan.out / REPORT).unlink(missing_ok=True)  # it tells of what is made anew now
@@ -183,7 +220,9 @@ def _refuse_own(out: Path, inputs: tuple[Path, ...]) -> None:
     folders = [(out / name).resolve() for name in FOLDERS]
     for path in inputs:
         if any(folder in path.expanduser().resolve().parents for folder in folders):
-            raise SurefootError(f"{path} lies in a folder that --restart removes; give another --out, or copy it elsewhere first")
+            raise SurefootError(
+                f"{path} lies in a folder that --restart removes; give another --out, or copy it elsewhere first"
+            )
 
 
 def _refuse_missing() -> None:
@@ -191,7 +230,8 @@ def _refuse_missing() -> None:
     missing = [name for name in TRAINING if importlib.util.find_spec(name) is None]
     if missing:
         raise SurefootError(
-            f"the loop fine-tunes, which needs PyTorch ({missing[0]} is missing); install it with: pip install 'surefoot[train]'"
+            f"the loop fine-tunes, which needs PyTorch ({missing[0]} is missing); install it with: pip install"
+            " 'surefoot[train]'"
         )
 
 
@@ -204,7 +244,10 @@ def _robot(asked: str | None, twin: Twin | None) -> tuple[str, Robot]:
         return folder.name if folder in shipped_robots() else str(twin.robot.path), twin.robot
     found = load_robot(asked)
     if found.hash != twin.robot.hash:
-        raise TwinError(f"{twin.name} is of {twin.robot.name}, and not of the {found.name} that --robot gives; give both of one robot")
+        raise TwinError(
+            f"{twin.name} is of {twin.robot.name}, and not of the {found.name} that --robot gives; give both of one"
+            " robot"
+        )
     return asked, found
 
 
@@ -222,7 +265,8 @@ def _refuse_other_twin(logs: tuple[Path, ...], twin: Twin) -> None:
             if source.get("kind") == "virtual robot" and isinstance(known, str) and known != twin.hash:
                 other = f"{name}" if name != twin.name else f"another {name}, with other values,"
                 raise TwinError(
-                    f"{path} was recorded by {other} and --twin gives {twin.name}; give the virtual robot that recorded it, or leave --twin out"
+                    f"{path} was recorded by {other} and --twin gives {twin.name}; give the virtual robot that recorded"
+                    " it, or leave --twin out"
                 )
 
 
@@ -231,13 +275,17 @@ def _policy(asked: str | None, robot: Robot, logs: tuple[Path, ...]) -> tuple[st
     word = asked or (named_policy(read_log(logs[0]), robot, logs[0]) if logs else DEFAULT_POLICY)
     agent = make_agent(word, robot, 1)
     if not isinstance(agent, PolicyAgent):
-        raise PolicyError(f"{word} is built in and has no network to fine-tune; give the path of an .onnx file with --policy")
+        raise PolicyError(
+            f"{word} is built in and has no network to fine-tune; give the path of an .onnx file with --policy"
+        )
     return word, agent
 
 
 def _hash(path: Path) -> str:
     if not path.is_file():
-        raise LogError(f"{path} is a folder; give a Parquet file" if path.is_dir() else f"the log {path} does not exist")
+        raise LogError(
+            f"{path} is a folder; give a Parquet file" if path.is_dir() else f"the log {path} does not exist"
+        )
     note_input(path)
     return file_hash(path)
 

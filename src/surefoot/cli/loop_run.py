@@ -1,4 +1,6 @@
-"""run.json: what a loop was asked for, and of each step its command, time, result and files, so that the same call goes on."""
+"""run.json: what a loop was asked for, and of each step its command, time, result and files, so that the
+same call goes on.
+"""
 
 import datetime
 import json
@@ -26,16 +28,22 @@ class Work:
     if_made: tuple[str, ...] = ()  # further ones, which not every machine can make; those that were made must stay
 
 
-def key_of(name: str, words: tuple[str, ...], contents: Mapping[str, str], out: Path, versions: Mapping[str, str]) -> str:
+def key_of(
+    name: str, words: tuple[str, ...], contents: Mapping[str, str], out: Path, versions: Mapping[str, str]
+) -> str:
     """Hash of a step: its words, with the hash of its content for what names an input, wherever that lies."""
-    said = [contents.get(word, f"/{word.removeprefix(f'{out}/')}" if word.startswith(f"{out}/") else word) for word in words]
+    said = [
+        contents.get(word, f"/{word.removeprefix(f'{out}/')}" if word.startswith(f"{out}/") else word) for word in words
+    ]
     return sha256(canonical_json([name, said, sorted(contents.values()), dict(versions)]).encode())
 
 
 class RunFile:
     """The record of one loop; written whole after every change."""
 
-    def __init__(self, out: Path, command: str, inputs: dict[str, Any], versions: dict[str, str], *, forget: tuple[str, ...] = ()):
+    def __init__(
+        self, out: Path, command: str, inputs: dict[str, Any], versions: dict[str, str], *, forget: tuple[str, ...] = ()
+    ):
         """`forget` names folders of steps that are removed with the record, to begin anew."""
         self._out = out
         known = _read(out / RUN)
@@ -50,9 +58,16 @@ class RunFile:
             differs += ["versions"] if known["versions"] != asked["versions"] else []
             if differs:
                 raise SurefootError(
-                    f"{out} holds a loop with other inputs ({', '.join(differs)}); give another --out, or --restart to begin anew there"
+                    f"{out} holds a loop with other inputs ({', '.join(differs)}); give another --out, or --restart to"
+                    " begin anew there"
                 )
-        self.content: dict[str, Any] = {"surefoot_loop": FORMAT, "command": command, **asked, "outcome": None, "steps": {}}
+        self.content: dict[str, Any] = {
+            "surefoot_loop": FORMAT,
+            "command": command,
+            **asked,
+            "outcome": None,
+            "steps": {},
+        }
         if known is not None:
             self.content["steps"] = known["steps"]
         self._write()
@@ -74,15 +89,27 @@ class RunFile:
         before = self.content["steps"].get(work.name, {})
         again = before.get("key") == work.key and before.get("state") != "done"
         self.content["steps"][work.name] = {
-            "state": "running", "key": work.key, "command": work.command, "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "runs": before.get("runs", 0) + 1 if again else 1, "wall_s": before.get("wall_s", 0.0) if again else 0.0, "says": "", "files": {},
-        }  # fmt: skip
+            "state": "running",
+            "key": work.key,
+            "command": work.command,
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "runs": before.get("runs", 0) + 1 if again else 1,
+            "wall_s": before.get("wall_s", 0.0) if again else 0.0,
+            "says": "",
+            "files": {},
+        }
         self._write()
 
     def end(self, work: Work, state: str, says: str, wall_s: float) -> None:
-        """A step ended: done, failed or interrupted. `wall_s` adds to earlier tries, except to those that were killed."""
+        """A step ended: done, failed or interrupted. `wall_s` adds to earlier tries, except to those that
+        were killed.
+        """
         entry = self.content["steps"][work.name]
-        left = [*work.files, *(name for name in work.if_made if (self._out / work.name / name).is_file())] if state == "done" else []
+        left = (
+            [*work.files, *(name for name in work.if_made if (self._out / work.name / name).is_file())]
+            if state == "done"
+            else []
+        )
         files = {name: file_hash(self._out / work.name / name) for name in left}
         entry |= {"state": state, "says": says, "wall_s": round(entry["wall_s"] + wall_s, 2), "files": files}
         self._write()
@@ -106,8 +133,14 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     content = read_state(path)
     try:
-        good = content["surefoot_loop"] == FORMAT and isinstance(content["inputs"], dict) and isinstance(content["versions"], dict)
-        good = good and all(isinstance(entry, dict) and isinstance(entry["files"], dict) for entry in content["steps"].values())
+        good = (
+            content["surefoot_loop"] == FORMAT
+            and isinstance(content["inputs"], dict)
+            and isinstance(content["versions"], dict)
+        )
+        good = good and all(
+            isinstance(entry, dict) and isinstance(entry["files"], dict) for entry in content["steps"].values()
+        )
     except (KeyError, TypeError, AttributeError):
         good = False
     if not good:

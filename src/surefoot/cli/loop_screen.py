@@ -19,14 +19,20 @@ from surefoot.files import open_log
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 MARKS: dict[State, tuple[str, str]] = {
-    "waiting": ("·", "dim"), "running": ("▸", "bold cyan"), "done": ("✓", "green"), "stopped": ("■", "yellow"), "failed": ("✗", "red"),
-}  # fmt: skip
+    "waiting": ("·", "dim"),
+    "running": ("▸", "bold cyan"),
+    "done": ("✓", "green"),
+    "stopped": ("■", "yellow"),
+    "failed": ("✗", "red"),
+}
 LINE_EVERY_S = 30.0  # between two lines of a running step, where there is no screen
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
 class LoopScreen(OnScreen):
-    """On a terminal a table that stays; elsewhere a line when a step begins, now and then while it runs, and when it ends."""
+    """On a terminal a table that stays; elsewhere a line when a step begins, now and then while it runs,
+    and when it ends.
+    """
 
     def __init__(self, steps: list[str]):
         # Bound to the stream of now: while a verb runs, `sys.stdout` is the file that it prints into.
@@ -36,7 +42,11 @@ class LoopScreen(OnScreen):
         self._live: Live | None = None
         if self._console.is_terminal:
             self._live = Live(
-                console=self._console, get_renderable=self._table, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
+                console=self._console,
+                get_renderable=self._table,
+                refresh_per_second=4,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
 
     def begin(self, name: str) -> None:

@@ -1,7 +1,7 @@
 """The steps of a loop: which verb each one is, with which words, what it leaves, and what that says in one sentence.
 
-A step is made when its turn comes, since it may depend on what the one before it found. It is judged by the files that it
-left, so that one that is skipped says the same as one that ran.
+A step is made when its turn comes, since it may depend on what the one before it found. It is judged by the files that
+it left, so that one that is skipped says the same as one that ran.
 """
 
 import json
@@ -23,9 +23,15 @@ from surefoot.verify.fit_gap import FIT, FitGap
 NO_GO, NO_GAP, UNUSABLE = 3, 4, 2  # exit codes; verdict and doctor have the same ones
 LOG, JOINED, TUNED = "log.parquet", "join", "finetune"
 VIDEO, WALKS, CHECKPOINT = "before_after.mp4", "walks.json", "checkpoint.safetensors"
-OWN_FILES = ("doctor/doctor.json", f"video/{VIDEO}", f"video/{WALKS}", f"{JOINED}/{LOG}")  # that no verb of a step writes
-# A verdict that takes a good minute on two cores: fewer episodes than by default in the named simulators, so that a gain has to be a
-# little larger to count, and fewer candidates, but as many episodes of each: with less, no candidate could speak against the policy.
+OWN_FILES = (
+    "doctor/doctor.json",
+    f"video/{VIDEO}",
+    f"video/{WALKS}",
+    f"{JOINED}/{LOG}",
+)  # that no verb of a step writes
+# A verdict that takes a good minute on two cores: fewer episodes than by default in the named simulators, so that a
+# gain has to be a little larger to count, and fewer candidates, but as many episodes of each: with less, no candidate
+# could speak against the policy.
 VERDICT = {"episodes": 20, "straight_episodes": 8, "candidates": 12, "candidate_episodes": 8}
 
 
@@ -106,8 +112,15 @@ def names_of(plan: Plan) -> list[str]:
 def make_step(name: str, plan: Plan) -> Step:
     """A step whose turn has come."""
     makers = {
-        "record": _record, JOINED: _join, "doctor": _doctor, "gap": _gap, "fit": _fit, TUNED: _finetune, "verdict": _verdict, "video": _video,
-    }  # fmt: skip
+        "record": _record,
+        JOINED: _join,
+        "doctor": _doctor,
+        "gap": _gap,
+        "fit": _fit,
+        TUNED: _finetune,
+        "verdict": _verdict,
+        "video": _video,
+    }
     return makers[name](plan)
 
 
@@ -122,11 +135,27 @@ def read_figures(path: Path) -> dict[str, Any]:
 def _record(plan: Plan) -> Step:
     assert plan.twin is not None
     words = (
-        "record", "--twin", plan.twin, "--policy", plan.policy, "--rollouts", str(plan.rollouts), "--seconds", f"{plan.seconds:g}",
-        "--out", str(plan.log), "--seed", str(plan.seed),
-    )  # fmt: skip
+        "record",
+        "--twin",
+        plan.twin,
+        "--policy",
+        plan.policy,
+        "--rollouts",
+        str(plan.rollouts),
+        "--seconds",
+        f"{plan.seconds:g}",
+        "--out",
+        str(plan.log),
+        "--seed",
+        str(plan.seed),
+    )
     return Step(
-        "record", words, (), (LOG,), lambda: Result(f"{_amount(plan.log)} from the virtual robot {plan.twin}"), threads=plan.threads
+        "record",
+        words,
+        (),
+        (LOG,),
+        lambda: Result(f"{_amount(plan.log)} from the virtual robot {plan.twin}"),
+        threads=plan.threads,
     )
 
 
@@ -134,7 +163,14 @@ def _join(plan: Plan) -> Step:
     def join() -> None:
         write_log(join_logs(plan.logs), plan.log)
 
-    return Step(JOINED, tuple(map(str, plan.logs)), (), (LOG,), lambda: Result(f"{_amount(plan.log)} from {len(plan.logs)} logs"), join)
+    return Step(
+        JOINED,
+        tuple(map(str, plan.logs)),
+        (),
+        (LOG,),
+        lambda: Result(f"{_amount(plan.log)} from {len(plan.logs)} logs"),
+        join,
+    )
 
 
 def _amount(path: Path) -> str:
@@ -145,8 +181,16 @@ def _amount(path: Path) -> str:
 def _doctor(plan: Plan) -> Step:
     place = plan.folder("doctor")
     words = (
-        "doctor", str(plan.log), "--robot", plan.robot, "--policy", plan.policy, "--json", "--html", str(place / "doctor.html"),
-    )  # fmt: skip
+        "doctor",
+        str(plan.log),
+        "--robot",
+        plan.robot,
+        "--policy",
+        plan.policy,
+        "--json",
+        "--html",
+        str(place / "doctor.html"),
+    )
 
     def keep(printed: str) -> None:
         found, _ = json.JSONDecoder().raw_decode(printed[max(printed.find("{"), 0) :])
@@ -175,12 +219,27 @@ def _own_log(plan: Plan) -> tuple[Path, ...]:
 
 def _gap(plan: Plan) -> Step:
     place = plan.folder("gap")
-    words = ("gap", str(plan.log), "--robot", plan.robot, "--policy", plan.policy, "--out", str(place), "--seed", str(plan.seed))
+    words = (
+        "gap",
+        str(plan.log),
+        "--robot",
+        plan.robot,
+        "--policy",
+        plan.policy,
+        "--out",
+        str(place),
+        "--seed",
+        str(plan.seed),
+    )
 
     def result() -> Result:
         found = read_figures(place / "gap.json")
         gap, diagnosis = found["gap"], found["diagnosis"]
-        size = f"{gap['total']:.3f}, {gap['total'] / gap['floor']:.0f} × its floor" if gap["floor"] else f"{gap['total']:.3f}"
+        size = (
+            f"{gap['total']:.3f}, {gap['total'] / gap['floor']:.0f} × its floor"
+            if gap["floor"]
+            else f"{gap['total']:.3f}"
+        )
         if not gap["measurable"]:
             return Result(f"no measurable gap: {size}; up to {gap['limit']:.3f} is chance", NO_GAP)
         if not diagnosis or not diagnosis["causes"]:
@@ -194,7 +253,18 @@ def _gap(plan: Plan) -> Step:
 
 def _fit(plan: Plan) -> Step:
     place = plan.folder("fit")
-    words = ("fit", str(plan.log), "--robot", plan.robot, "--policy", plan.policy, "--out", str(place), "--seed", str(plan.seed))
+    words = (
+        "fit",
+        str(plan.log),
+        "--robot",
+        plan.robot,
+        "--policy",
+        plan.policy,
+        "--out",
+        str(place),
+        "--seed",
+        str(plan.seed),
+    )
     free = blamed(read_figures(plan.folder("gap") / "gap.json"))
     searched = ("--free", *free) if free else ()
 
@@ -212,7 +282,9 @@ def _fit(plan: Plan) -> Step:
 
 
 def blamed(figures: dict[str, Any]) -> tuple[str, ...]:
-    """What the gap's best cause asks a fit to search beside the usual: as its next command says, and the floor where that is to blame."""
+    """What the gap's best cause asks a fit to search beside the usual: as its next command says, and the
+    floor where that is to blame.
+    """
     diagnosis = figures["diagnosis"]
     if not diagnosis or not diagnosis["causes"] or diagnosis["sure"] == "unsure":
         return ()
@@ -225,29 +297,57 @@ def blamed(figures: dict[str, Any]) -> tuple[str, ...]:
 def _finetune(plan: Plan) -> Step:
     place = plan.folder(TUNED)
     words = (
-        "finetune", plan.policy, "--adaptation", str(plan.folder("fit")), "--robot", plan.robot, "--out", str(place),
-        "--minutes", f"{plan.minutes:g}", "--seed", str(plan.seed),
-    )  # fmt: skip
+        "finetune",
+        plan.policy,
+        "--adaptation",
+        str(plan.folder("fit")),
+        "--robot",
+        plan.robot,
+        "--out",
+        str(place),
+        "--minutes",
+        f"{plan.minutes:g}",
+        "--seed",
+        str(plan.seed),
+    )
 
     def result() -> Result:
         found = read_figures(place / "eval.json")
         drifts, errors = zip(*(walking(found[side]) for side in ("before", "after")), strict=True)
         walks = f"drift {arrow(drifts, 2)} m, velocity error {arrow(errors, 3)} m/s"
         choice = found.get("choice") or {}
-        part = f"{100 * choice['share']:.0f} % of the way to what was trained" if choice.get("share") else "trimmed only"
+        part = (
+            f"{100 * choice['share']:.0f} % of the way to what was trained" if choice.get("share") else "trimmed only"
+        )
         kept = f"; {part}, training made it worse" if choice.get("reason") else ""
-        return Result(f"{walks}{falls_words(found)} in the fitted simulator{kept}{longer(place / CHECKPOINT, plan.minutes)}")
+        return Result(
+            f"{walks}{falls_words(found)} in the fitted simulator{kept}{longer(place / CHECKPOINT, plan.minutes)}"
+        )
 
-    return Step(TUNED, words, (plan.folder("fit") / ADAPTATION,), ("policy.onnx", "eval.json"), result, threads=plan.threads)
+    return Step(
+        TUNED, words, (plan.folder("fit") / ADAPTATION,), ("policy.onnx", "eval.json"), result, threads=plan.threads
+    )
 
 
 def _verdict(plan: Plan) -> Step:
     place, tuned = plan.folder("verdict"), plan.folder(TUNED) / "policy.onnx"
     words = (
-        "verdict", "--before", plan.policy, "--after", str(tuned), "--adaptation", str(plan.folder("fit")), "--robot", plan.robot,
-        *(("--twin", plan.twin) if plan.twin else ()), "--out", str(place),
-        *(word for name, value in VERDICT.items() for word in (f"--{name.replace('_', '-')}", str(value))), "--seed", str(plan.seed),
-    )  # fmt: skip
+        "verdict",
+        "--before",
+        plan.policy,
+        "--after",
+        str(tuned),
+        "--adaptation",
+        str(plan.folder("fit")),
+        "--robot",
+        plan.robot,
+        *(("--twin", plan.twin) if plan.twin else ()),
+        "--out",
+        str(place),
+        *(word for name, value in VERDICT.items() for word in (f"--{name.replace('_', '-')}", str(value))),
+        "--seed",
+        str(plan.seed),
+    )
 
     def result() -> Result:
         found = read_figures(place / "verdict.json")
@@ -263,7 +363,11 @@ def _verdict(plan: Plan) -> Step:
 
 
 def _video(plan: Plan) -> Step:
-    place, tuned, fitted = plan.folder("video"), plan.folder(TUNED) / "policy.onnx", plan.folder("fit") / "simulator.yaml"
+    place, tuned, fitted = (
+        plan.folder("video"),
+        plan.folder(TUNED) / "policy.onnx",
+        plan.folder("fit") / "simulator.yaml",
+    )
     where = plan.twin or str(fitted)
 
     def film() -> None:

@@ -43,7 +43,12 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     try:
         film_beside(out / VIDEO, robot, walks, size=SIZE, comment=json.dumps(facts))
         says = f"{SECONDS + rise_s:g} s of both on {hidden.name}, {(out / VIDEO).stat().st_size / 1e6:.1f} MB"
-    except (SurefootError, OSError, RuntimeError, mujoco.FatalError) as reason:  # no graphics, no encoder, no room: told without a picture
+    except (
+        SurefootError,
+        OSError,
+        RuntimeError,
+        mujoco.FatalError,
+    ) as reason:  # no graphics, no encoder, no room: told without a picture
         (out / VIDEO).unlink(missing_ok=True)
         says = f"none: {reason}"
     write_json(out / WALKS, {"says": says, "place": hidden.name, "provenance": facts, **_paths(walks)})

@@ -26,7 +26,9 @@ def falls_words(found: dict[str, Any]) -> str:
     ):
         counts = [sum(group["falls"] for group in groups(found[side])) for side in ("before", "after")]
         if any(counts):
-            said += f", {words} {counts[0]} → {counts[1]} of {sum(group['episodes'] for group in groups(found['after']))}"
+            said += (
+                f", {words} {counts[0]} → {counts[1]} of {sum(group['episodes'] for group in groups(found['after']))}"
+            )
     return said
 
 

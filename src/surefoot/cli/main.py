@@ -5,6 +5,7 @@ import importlib
 import inspect
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,36 +32,74 @@ class Verb:
 
 VERBS = {
     "robot check": Verb("surefoot.cli.robot", "check", "validate a robot, print its contract, draw a picture of it"),
-    "robot new": Verb("surefoot.cli.robot", "new", "write a starter robot.yaml for an MJCF or URDF, every guess marked"),
+    "robot new": Verb(
+        "surefoot.cli.robot", "new", "write a starter robot.yaml for an MJCF or URDF, every guess marked"
+    ),
     "policy attach": Verb("surefoot.cli.policy", "attach", "put a robot's contract into an ONNX policy"),
     "policy show": Verb("surefoot.cli.policy", "show", "print the contract inside an ONNX policy", writes=False),
     "train": Verb("surefoot.cli.train", "train_policy", "train a walking policy, or a task of your own"),
-    "finetune": Verb("surefoot.cli.finetune", "finetune_policy", "go on training a policy in the simulator that a fit found"),
-    "evaluate": Verb("surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"),
-    "verdict": Verb(
-        "surefoot.cli.verdict", "judge_policy", "tell whether a fine-tuned policy may go onto the robot: GO or NO-GO, with reasons"
+    "finetune": Verb(
+        "surefoot.cli.finetune", "finetune_policy", "go on training a policy in the simulator that a fit found"
     ),
-    "play": Verb("surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"),
+    "evaluate": Verb(
+        "surefoot.cli.evaluate", "evaluate_policy", "measure tracking, drift, falls and energy of a policy"
+    ),
+    "verdict": Verb(
+        "surefoot.cli.verdict",
+        "judge_policy",
+        "tell whether a fine-tuned policy may go onto the robot: GO or NO-GO, with reasons",
+    ),
+    "play": Verb(
+        "surefoot.cli.play", "play", "render a video of a policy walking, with command and measured velocity drawn in"
+    ),
     "record": Verb("surefoot.cli.record", "record_log", "record the log that a virtual robot would write"),
     "log import": Verb(
-        "surefoot.cli.log", "import_log", "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log", reads_logs=True
+        "surefoot.cli.log",
+        "import_log",
+        "turn CSV, NPZ, MCAP, ROS 2 bags or LeRobot folders into one log",
+        reads_logs=True,
     ),
     "log show": Verb(
-        "surefoot.cli.log", "show", "summarize a log: episodes, rate, ranges, where it comes from", writes=False, reads_logs=True
+        "surefoot.cli.log",
+        "show",
+        "summarize a log: episodes, rate, ranges, where it comes from",
+        writes=False,
+        reads_logs=True,
     ),
-    "log plot": Verb("surefoot.cli.log_plot", "plot", "write a page to look at a log: traces, distributions, commands", reads_logs=True),
-    "doctor": Verb("surefoot.cli.doctor", "doctor", "find what is wrong with a log, why it matters and how to fix it", reads_logs=True),
+    "log plot": Verb(
+        "surefoot.cli.log_plot",
+        "plot",
+        "write a page to look at a log: traces, distributions, commands",
+        reads_logs=True,
+    ),
+    "doctor": Verb(
+        "surefoot.cli.doctor",
+        "doctor",
+        "find what is wrong with a log, why it matters and how to fix it",
+        reads_logs=True,
+    ),
     "gap": Verb(
-        "surefoot.cli.gap", "measure_gap", "measure how far a simulator is from a log: where, beside which floor, and why", reads_logs=True
+        "surefoot.cli.gap",
+        "measure_gap",
+        "measure how far a simulator is from a log: where, beside which floor, and why",
+        reads_logs=True,
     ),
     "fit": Verb(
-        "surefoot.cli.fit", "fit", "find the parameters with which the simulator moves as the robot did, with intervals", reads_logs=True
+        "surefoot.cli.fit",
+        "fit",
+        "find the parameters with which the simulator moves as the robot did, with intervals",
+        reads_logs=True,
     ),
     "loop": Verb(
-        "surefoot.cli.loop", "loop", "do the whole loop on your logs: doctor, gap, fit, fine-tune, verdict, one report", reads_logs=True
+        "surefoot.cli.loop",
+        "loop",
+        "do the whole loop on your logs: doctor, gap, fit, fine-tune, verdict, one report",
+        reads_logs=True,
     ),
     "adapt show": Verb("surefoot.cli.adapt", "show", "print what a fit changed: was, is, interval, flag", writes=False),
-    "adapt export": Verb("surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, NumPy, ONNX, mjlab, Isaac Lab or training"),
+    "adapt export": Verb(
+        "surefoot.cli.adapt", "export", "write an adaptation for MuJoCo, NumPy, ONNX, mjlab, Isaac Lab or training"
+    ),
 }
 
 
@@ -148,7 +187,9 @@ def _guarded(function: Callable[..., int | None], name: str, verb: Verb) -> Call
             "memory that a log may take once it is decoded, GB; without it, what SUREFOOT_MEMORY_GB says, or 1",
         )
 
-    def call(*args: Any, overwrite: bool = False, memory_gb: float | None = None, **options: Any) -> Callable[[], int | None]:
+    def call(
+        *args: Any, overwrite: bool = False, memory_gb: float | None = None, **options: Any
+    ) -> Callable[[], int | None]:
         from surefoot.files import outputs
         from surefoot.limits import raised
 
@@ -165,15 +206,27 @@ def _guarded(function: Callable[..., int | None], name: str, verb: Verb) -> Call
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for key, (kind, default, _) in shared.items()
     ]
-    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
+    parameters = [*signature.parameters.values(), *added]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     call.__annotations__ = function.__annotations__ | {key: kind for key, (kind, _, _) in shared.items()}
-    call.__doc__ = (function.__doc__ or "").rstrip() + "".join(f"\n        {key}: {says}" for key, (_, _, says) in shared.items())
+    call.__doc__ = _unwrapped(function.__doc__ or "") + "".join(
+        f"\n    {key}: {says}" for key, (_, _, says) in shared.items()
+    )
     return call
+
+
+def _unwrapped(docstring: str) -> str:
+    """A docstring with one line for each argument: tyro keeps line breaks, and wraps to the terminal."""
+    return re.sub(r"\n {8,}(?=\S)", " ", inspect.cleandoc(docstring))
 
 
 def _refuse(sentence: str) -> int:
     line = one_line(sentence)
-    line = line if len(line) <= LONGEST_SENTENCE else f"{line[: LONGEST_SENTENCE // 2]} [...] {line[-LONGEST_SENTENCE // 2 :]}"
+    line = (
+        line
+        if len(line) <= LONGEST_SENTENCE
+        else f"{line[: LONGEST_SENTENCE // 2]} [...] {line[-LONGEST_SENTENCE // 2 :]}"
+    )
     print(f"surefoot: {line}", file=sys.stderr)
     return 2
 
@@ -188,11 +241,17 @@ def _find(arguments: list[str]) -> tuple[str | None, list[str]]:
     if group:
         asked = arguments[1:] in (["-h"], ["--help"])
         if not asked and len(arguments) > 1:
-            print(f"surefoot: unknown verb {' '.join(arguments[:2])!r}{nearest(' '.join(arguments[:2]), group)}", file=sys.stderr)
+            print(
+                f"surefoot: unknown verb {' '.join(arguments[:2])!r}{nearest(' '.join(arguments[:2]), group)}",
+                file=sys.stderr,
+            )
             return None, []
         print(_help(group))
         return None, ["--help"] if asked else []
-    print(f"surefoot: unknown verb {arguments[0]!r}{nearest(arguments[0], VERBS)}; 'surefoot --help' lists them", file=sys.stderr)
+    print(
+        f"surefoot: unknown verb {arguments[0]!r}{nearest(arguments[0], VERBS)}; 'surefoot --help' lists them",
+        file=sys.stderr,
+    )
     return None, []
 
 
@@ -200,4 +259,7 @@ def _help(verbs: dict[str, Verb] | None = None) -> str:
     verbs = verbs or VERBS
     width = max(map(len, verbs))
     lines = "\n".join(f"  {name:<{width}}  {verb.line}" for name, verb in verbs.items())
-    return f"Surefoot {__version__}: make a legged robot's simulator agree with the robot.\n\nusage: surefoot VERB ...\n\n{lines}\n\n'surefoot VERB --help' shows the options of a verb."
+    return (
+        f"Surefoot {__version__}: make a legged robot's simulator agree with the robot.\n\nusage: surefoot VERB"
+        f" ...\n\n{lines}\n\n'surefoot VERB --help' shows the options of a verb."
+    )

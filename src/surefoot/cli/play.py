@@ -56,7 +56,9 @@ def play(
     if command is not None:
         if not all(abs(value) <= LARGEST_COMMAND for value in command):
             given = " ".join(f"{value:g}" for value in command)
-            raise SurefootError(f"the command is {given}; each of forward m/s, left m/s and turn rad/s must be from -10 to 10")
+            raise SurefootError(
+                f"the command is {given}; each of forward m/s, left m/s and turn rad/s must be from -10 to 10"
+            )
         commands = np.tile(command, (len(commands), 1))
     commands[: round(shown_robot.posture.rise_s * shown_robot.contract.control_hz)] = 0.0
     hidden = None if hidden is None else hidden.with_robot(shown_robot)
@@ -64,20 +66,39 @@ def play(
     agent = make_agent(policy, shown_robot, 1, seed=seed)
     place = shown_robot.name if hidden is None else hidden.name
     provenance = {
-        "policy": agent.label, "policy_hash": agent.hash, "robot": shown_robot.name, "robot_hash": shown_robot.hash,
-        "twin": None if hidden is None else hidden.name, "twin_hash": None if hidden is None else hidden.hash, "seed": seed,
-        "surefoot": __version__, "mujoco": mujoco.__version__,
-    }  # fmt: skip
+        "policy": agent.label,
+        "policy_hash": agent.hash,
+        "robot": shown_robot.name,
+        "robot_hash": shown_robot.hash,
+        "twin": None if hidden is None else hidden.name,
+        "twin_hash": None if hidden is None else hidden.hash,
+        "seed": seed,
+        "surefoot": __version__,
+        "mujoco": mujoco.__version__,
+    }
     console = Console()
-    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"), TimeRemainingColumn())
+    bar = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
         steps = progress.add_task("walking", total=None, unit="control ticks")
         frames = progress.add_task("drawing", total=None, unit="frames")
         walked = film(
-            out, worlds, agent, commands, width=width, height=height, title=f"{agent.label} on {place}", comment=json.dumps(provenance),
+            out,
+            worlds,
+            agent,
+            commands,
+            width=width,
+            height=height,
+            title=f"{agent.label} on {place}",
+            comment=json.dumps(provenance),
             walking=lambda done, total: progress.update(steps, completed=done, total=total),
             drawing=lambda done, total: progress.update(frames, completed=done, total=total),
-        )  # fmt: skip
+        )
     told = f"; fell {walked.falls} time{'s' if walked.falls > 1 else ''}" if walked.falls else ""
     if worlds.failures:
         told += f"; the simulation stopped: {worlds.failures[0].reason}"
@@ -89,6 +110,7 @@ def _robot_of(twin: Twin, robot: str) -> Robot:
     """The robot of a virtual robot; one that was named beside it must be the same."""
     if robot != DEFAULT_ROBOT and load_robot(robot).hash != twin.robot.hash:
         raise TwinError(
-            f"the virtual robot {twin.name} is a {twin.robot.name}, not the robot {robot!r}; leave --robot out, or take another twin"
+            f"the virtual robot {twin.name} is a {twin.robot.name}, not the robot {robot!r}; leave --robot out, or take"
+            " another twin"
         )
     return twin.robot

@@ -39,18 +39,28 @@ def show(policy: Annotated[Path, tyro.conf.Positional]) -> None:
 def describe(policy: OnnxPolicy) -> str:
     """The contract and the provenance of a policy as text."""
     contract = policy.contract
-    terms = [f"{t.name} × {t.scale:g}" + (f" ({t.history} frames)" if t.history > 1 else "") for t in contract.observation]
+    terms = [
+        f"{t.name} × {t.scale:g}" + (f" ({t.history} frames)" if t.history > 1 else "") for t in contract.observation
+    ]
     lines = [
         f"file         {policy.name}",
         f"sha256       {policy.hash}",
         f"robot        {contract.robot} (contract {contract.hash[:12]})",
-        f"control      {contract.control_hz:g} Hz" + ("" if policy.batched else "; exported with a batch of 1: runs row by row, slowly"),
+        f"control      {contract.control_hz:g} Hz"
+        + ("" if policy.batched else "; exported with a batch of 1: runs row by row, slowly"),
         f"observation  {contract.observation_size} entries: {', '.join(terms)}",
         f"action       {contract.n_joints} joints, clipped at ±{contract.action_clip:g}",
         "",
         f"{'joint':<24} {'pose rad':>9} {'scale rad':>9} {'kp':>7} {'kd':>7}",
     ]
-    rows = zip(contract.joints, contract.pose_rad, contract.action_scale_rad, contract.kp_nm_per_rad, contract.kd_nms_per_rad, strict=True)
+    rows = zip(
+        contract.joints,
+        contract.pose_rad,
+        contract.action_scale_rad,
+        contract.kp_nm_per_rad,
+        contract.kd_nms_per_rad,
+        strict=True,
+    )
     lines += [f"{joint:<24} {pose:>9.4g} {scale:>9.4g} {kp:>7.4g} {kd:>7.4g}" for joint, pose, scale, kp, kd in rows]
     if policy.metadata:
         lines += ["", *(f"{key}: {value}" for key, value in sorted(policy.metadata.items()))]

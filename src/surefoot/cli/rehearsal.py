@@ -56,30 +56,57 @@ def run_rehearsal(
     robot = robot if policy == REPLAY else as_meant(robot, policy)
     driver = make_driver(policy, robot, settings.seed)
     known: dict[str, Any] = {
-        "robot": robot.hash, "policy": driver.hash, **{name: repr(value) for name, value in vars(settings).items()}, "settle_s": planned.settle_s,
-        "priors": "" if settings.priors is None else read_text(settings.priors, FitError), "versions": VERSIONS,
-    }  # fmt: skip
+        "robot": robot.hash,
+        "policy": driver.hash,
+        **{name: repr(value) for name, value in vars(settings).items()},
+        "settle_s": planned.settle_s,
+        "priors": "" if settings.priors is None else read_text(settings.priors, FitError),
+        "versions": VERSIONS,
+    }
     with Screen(console) as screen:
         if content is None:
             schedule = _commands(robot, planned, settings.seed)
             noise = USUAL_NOISE
         else:
-            schedule, noise = schedule_of(content, robot, finite_rows(content), planned.settle_s, replay=policy == REPLAY), {}
-        parts = (schedule.command, schedule.start_rad, schedule.counted, *(() if schedule.replay is None else (schedule.replay,)))
+            schedule, noise = (
+                schedule_of(content, robot, finite_rows(content), planned.settle_s, replay=policy == REPLAY),
+                {},
+            )
+        parts = (
+            schedule.command,
+            schedule.start_rad,
+            schedule.counted,
+            *(() if schedule.replay is None else (schedule.replay,)),
+        )
         known["commands"] = sha256(*(np.ascontiguousarray(part).tobytes() for part in parts))
         if content is not None and policy != REPLAY and planned.torque_noise_nm is None:
             journal = Journal(out / JOURNAL / "noise", known, restart=planned.restart)
             noise = noise_of(
-                content, schedule, robot, driver.make, journal, settings.seed, planned.threads, screen.named("noise of the log")
+                content,
+                schedule,
+                robot,
+                driver.make,
+                journal,
+                settings.seed,
+                planned.threads,
+                screen.named("noise of the log"),
             )
         if planned.torque_noise_nm is not None:
             noise = noise | {"torque_noise_nm": planned.torque_noise_nm}
         known["noise"] = noise
         journal = Journal(out / JOURNAL / "fit", known, restart=planned.restart)
         found = rehearse(
-            schedule, robot, driver.make, settings, noise, seed=settings.seed, threads=planned.threads, journal=journal, settle_s=planned.settle_s,
+            schedule,
+            robot,
+            driver.make,
+            settings,
+            noise,
+            seed=settings.seed,
+            threads=planned.threads,
+            journal=journal,
+            settle_s=planned.settle_s,
             progress=screen.show,
-        )  # fmt: skip
+        )
     facts = {"kind": "rehearsal: the robot is a simulator with planted parameters", "command": command, **known}
     write_json(out / FIGURES, _figures(found, facts))
     write_text(out / PAGE, fit_page(found.result, robot, facts, f"A rehearsal with {robot.name}"))
@@ -97,8 +124,8 @@ def _commands(robot: Robot, planned: Planned, seed: int) -> Schedule:
     rise_s = robot.posture.rise_s
     if planned.seconds <= rise_s:
         raise FitError(
-            f"--seconds is {planned.seconds:g} and the robot takes up to {rise_s:g} s to rise to the posture {robot.posture.name!r}, under no commands; "
-            f"rehearse episodes of {rise_s + USUAL_WALK_S:g} s"
+            f"--seconds is {planned.seconds:g} and the robot takes up to {rise_s:g} s to rise to the posture"
+            f" {robot.posture.name!r}, under no commands; rehearse episodes of {rise_s + USUAL_WALK_S:g} s"
         )
     command = schedule.command.copy()
     command[:, : round(rise_s * robot.contract.control_hz)] = 0.0
@@ -111,8 +138,12 @@ def _refuse(log: Path | None, policy: str | None, settings: FitSettings, planned
     if log is None and policy == REPLAY:
         raise FitError("replay plays the actions of a log again; give the log, or the policy that will walk")
     moving_s = planned.seconds - planned.settle_s
-    if log is None and not (1 <= planned.rollouts <= MOST_ROLLOUTS and 0 < moving_s <= MOST_S and planned.rollouts * moving_s >= LEAST_S):
-        raise FitError(f"{planned.rollouts} rollouts of {planned.seconds:g} s cannot be rehearsed; 64 of 4 s make a good log")
+    if log is None and not (
+        1 <= planned.rollouts <= MOST_ROLLOUTS and 0 < moving_s <= MOST_S and planned.rollouts * moving_s >= LEAST_S
+    ):
+        raise FitError(
+            f"{planned.rollouts} rollouts of {planned.seconds:g} s cannot be rehearsed; 64 of 4 s make a good log"
+        )
     if planned.torque_noise_nm is None:
         return
     if "torque_noise_nm" in settings.fix:
@@ -124,7 +155,8 @@ def _refuse(log: Path | None, policy: str | None, settings: FitSettings, planned
 
 def _figures(found: Rehearsal, facts: dict[str, Any]) -> dict[str, Any]:
     rows = [
-        {**vars(knob), "planted": found.planted[knob.name], "covered": held} for knob, held in zip(found.found, found.covered, strict=True)
+        {**vars(knob), "planted": found.planted[knob.name], "covered": held}
+        for knob, held in zip(found.found, found.covered, strict=True)
     ]
     return {
         "provenance": facts,

@@ -36,11 +36,14 @@ def train_policy(
     to the folder --out. Interrupted with Ctrl-C or killed, the same command continues.
 
     Args:
-        task: walk, biped (rise on the hind legs and walk on them), or a Python file with a function task(robot) that returns a surefoot.learn.task.Task; the file is executed with your rights, so read one from somebody else first
+        task: walk, biped (rise on the hind legs and walk on them), or a Python file with a function task(robot) that
+            returns a surefoot.learn.task.Task; the file is executed with your rights, so read one from somebody else
+            first
         out: the folder to train into
         robot: a shipped robot or the path of a robot.yaml
         iterations: PPO updates in all, those of earlier runs included
-        randomization: none, mild, seed, or the path of a YAML table; default: the task's own (walk: mild; biped: mild with small pushes)
+        randomization: none, mild, seed, or the path of a YAML table; default: the task's own (walk: mild;
+            biped: mild with small pushes)
         worlds: robots simulated side by side; default: the task's own (walk: 1024; biped: 512)
         seed: of everything random
         threads: of simulator and learner; 0 takes all cores
@@ -51,7 +54,9 @@ def train_policy(
         from surefoot.learn.task import load_task
         from surefoot.learn.train import settings_of, train
     except ImportError as missing:
-        raise SurefootError(f"training needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'") from None
+        raise SurefootError(
+            f"training needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'"
+        ) from None
     console = Console()
     check_folder(out, FILES)
     described = load_robot(robot)
@@ -59,9 +64,17 @@ def train_policy(
     screen = Screen(console, out)
     with screen:
         policy = train(
-            described, made, out, settings=settings_of(made, worlds), iterations=iterations, seed=seed, threads=threads, fresh=fresh,
-            show=screen.show, say=lambda text: console.print(text, soft_wrap=True),
-        )  # fmt: skip
+            described,
+            made,
+            out,
+            settings=settings_of(made, worlds),
+            iterations=iterations,
+            seed=seed,
+            threads=threads,
+            fresh=fresh,
+            show=screen.show,
+            say=lambda text: console.print(text, soft_wrap=True),
+        )
     console.print(f"wrote {policy}", soft_wrap=True)
     if evaluate:
         from surefoot.cli.evaluate import run, tables
@@ -74,7 +87,9 @@ def train_policy(
 
 
 class Screen(OnScreen):
-    """Progress on one screen where there is one, as a line now and then where there is not, and in TensorBoard files."""
+    """Progress on one screen where there is one, as a line now and then where there is not, and in
+    TensorBoard files.
+    """
 
     def __init__(self, console: Console, out: Path):
         from torch.utils.tensorboard import SummaryWriter
@@ -92,11 +107,16 @@ class Screen(OnScreen):
         """Show one iteration."""
         left_s = progress.elapsed_s / progress.iteration * (progress.iterations - progress.iteration)
         figures = {
-            "return": progress.reward_per_s, "velocity error": progress.velocity_error_m_s, "yaw-rate error": progress.turn_error_rad_s,
-            "falls per robot and minute": progress.falls_per_robot_minute, "action std": progress.action_std,
-            "learning rate": progress.learning_rate, "steps per second": progress.steps_per_s,
-            "share of physics": progress.physics_share, "share of learning": progress.learn_share,
-        }  # fmt: skip
+            "return": progress.reward_per_s,
+            "velocity error": progress.velocity_error_m_s,
+            "yaw-rate error": progress.turn_error_rad_s,
+            "falls per robot and minute": progress.falls_per_robot_minute,
+            "action std": progress.action_std,
+            "learning rate": progress.learning_rate,
+            "steps per second": progress.steps_per_s,
+            "share of physics": progress.physics_share,
+            "share of learning": progress.learn_share,
+        }
         for name, value in figures.items():
             self._writer.add_scalar(name.replace(" ", "_"), value, progress.steps)
         for name, value in progress.rewards.items():
@@ -106,10 +126,12 @@ class Screen(OnScreen):
         elif time.monotonic() - self._printed > 10 or progress.iteration == progress.iterations:
             self._printed = time.monotonic()
             self._console.print(
-                f"iteration {progress.iteration}/{progress.iterations}  {progress.steps_per_s:,.0f} steps/s  return {progress.reward_per_s:.2f}/s  "
-                f"velocity error {progress.velocity_error_m_s:.3f} m/s  yaw {progress.turn_error_rad_s:.3f} rad/s  "
-                f"falls {progress.falls_per_robot_minute:.2f}/min  {_standing(progress)}{left_s / 60:.1f} min left", soft_wrap=True,
-            )  # fmt: skip
+                f"iteration {progress.iteration}/{progress.iterations}  {progress.steps_per_s:,.0f} steps/s  return"
+                f" {progress.reward_per_s:.2f}/s  velocity error {progress.velocity_error_m_s:.3f} m/s  yaw"
+                f" {progress.turn_error_rad_s:.3f} rad/s  falls {progress.falls_per_robot_minute:.2f}/min "
+                f" {_standing(progress)}{left_s / 60:.1f} min left",
+                soft_wrap=True,
+            )
 
 
 def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-defined]  # noqa: F821
@@ -122,7 +144,10 @@ def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-
         "velocity error": f"{progress.velocity_error_m_s:.3f} m/s",
         "yaw-rate error": f"{progress.turn_error_rad_s:.3f} rad/s",
         "falls": f"{progress.falls_per_robot_minute:.2f} per robot and minute",
-        "wall-clock": f"physics {progress.physics_share:.0%}, policy and rewards {progress.collect_share:.0%}, learning {progress.learn_share:.0%}",
+        "wall-clock": (
+            f"physics {progress.physics_share:.0%}, policy and rewards {progress.collect_share:.0%}, learning"
+            f" {progress.learn_share:.0%}"
+        ),
         "action std": f"{progress.action_std:.2f}",
         "learning rate": f"{progress.learning_rate:.1e}",
     }

@@ -45,11 +45,13 @@ def judge_policy(
 ) -> int:
     """Tell whether a fine-tuned policy really does better than the old one, and may go onto the robot: GO or NO-GO.
 
-    Both walk the same episodes in the nominal simulator, in the fitted one, on a virtual robot where one is given, and on
-    candidates drawn inside the 90 % intervals of the fit: random commands, the same with pushes, and straight ahead in each
-    direction. GO needs tracking or drift in the fitted simulator to be better by more than its uncertainty, no more falls,
-    nothing clearly worse and no burst of energy or shaking anywhere, also not in a quarter of the candidates, and a fit that
-    came nearer to the robot at all, as the fit.json beside the adaptation says (docs/verdict.md). Writes verdict.json and verdict.html. Exit code 0 for GO, 3 for NO-GO, 2 for what cannot be judged.
+    Both walk the same episodes in the nominal simulator, in the fitted one, on a virtual robot where one is given, and
+    on candidates drawn inside the 90 % intervals of the fit: random commands, the same with pushes, and straight ahead
+    in each direction. GO needs tracking or drift in the fitted simulator to be better by more than its uncertainty, no
+    more falls, nothing clearly worse and no burst of energy or shaking anywhere, also not in a quarter of the
+    candidates, and a fit that came nearer to the robot at all, as the fit.json beside the adaptation says
+    (docs/verdict.md). Writes verdict.json and verdict.html. Exit code 0 for GO, 3 for NO-GO, 2 for what cannot be
+    judged.
 
     Args:
         before: the old policy: path of an ONNX file, the name of one that ships with the robot, or trot
@@ -58,7 +60,8 @@ def judge_policy(
         twin: also walk on a virtual robot, by name or path
         robot: a shipped robot or the path of a robot.yaml
         out: the folder to write into
-        candidates: robots drawn inside the intervals of the fit; 0 leaves them out, and with them what the fit may be wrong about
+        candidates: robots drawn inside the intervals of the fit; 0 leaves them out, and with them what the
+            fit may be wrong about
         episodes: with random commands, and again with pushes, in each simulator
         straight_episodes: in each direction, in each simulator
         candidate_episodes: of each candidate, with random commands and again with pushes
@@ -68,9 +71,12 @@ def judge_policy(
     """
     check_folder(out, (FIGURES, PAGE))
     counts = {
-        "candidates": (candidates, 0), "episodes": (episodes, 1), "straight_episodes": (straight_episodes, 1),
-        "candidate_episodes": (candidate_episodes, 1), "the seed": (seed, 0),
-    }  # fmt: skip
+        "candidates": (candidates, 0),
+        "episodes": (episodes, 1),
+        "straight_episodes": (straight_episodes, 1),
+        "candidate_episodes": (candidate_episodes, 1),
+        "the seed": (seed, 0),
+    }
     for name, (count, least) in counts.items():
         if count < least:
             raise SurefootError(f"{name} is {count}; it must be a whole number from {least} on")
@@ -81,29 +87,59 @@ def judge_policy(
     described, other = (as_meant(described, name) for name in (before, after))
     if described.posture.name != other.posture.name:
         raise PolicyError(
-            f"{before} means the posture {described.posture.name!r} and {after} {other.posture.name!r}; compare policies of one posture"
+            f"{before} means the posture {described.posture.name!r} and {after} {other.posture.name!r}; compare"
+            " policies of one posture"
         )
     effort = Effort(episodes, straight_episodes, candidates, candidate_episodes, seconds)
     console = Console()
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("control ticks"), TimeRemainingColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
-    ) as shown:  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("control ticks"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as shown:
         task = shown.add_task("", total=None)
         result = reach_verdict(
-            described, old.make, new.make, fitted, hidden, fit=read_fit_gap(adaptation.expanduser(), fitted), effort=effort, seed=seed, threads=threads,
+            described,
+            old.make,
+            new.make,
+            fitted,
+            hidden,
+            fit=read_fit_gap(adaptation.expanduser(), fitted),
+            effort=effort,
+            seed=seed,
+            threads=threads,
             progress=lambda part, done, total: shown.update(task, description=part, completed=done, total=total),
-        )  # fmt: skip
+        )
     given = {
-        "candidates": candidates, "episodes": episodes, "straight_episodes": straight_episodes, "candidate_episodes": candidate_episodes,
-        "seconds": seconds, "seed": seed,
-    }  # fmt: skip
-    named = {"before": before, "after": after, "adaptation": adaptation, "robot": robot} | ({} if twin is None else {"twin": twin})
-    words = [word for name, value in (named | {"out": out} | given).items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    facts = _provenance(shlex.join(["surefoot", "verdict", *words]), described, old, new, adaptation.expanduser(), hidden) | given
+        "candidates": candidates,
+        "episodes": episodes,
+        "straight_episodes": straight_episodes,
+        "candidate_episodes": candidate_episodes,
+        "seconds": seconds,
+        "seed": seed,
+    }
+    named = {"before": before, "after": after, "adaptation": adaptation, "robot": robot} | (
+        {} if twin is None else {"twin": twin}
+    )
+    words = [
+        word
+        for name, value in (named | {"out": out} | given).items()
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    facts = (
+        _provenance(shlex.join(["surefoot", "verdict", *words]), described, old, new, adaptation.expanduser(), hidden)
+        | given
+    )
     content = {"provenance": facts, **result.to_dict()}
     write_json(out / FIGURES, content)
-    write_text(out / PAGE, verdict_page(result, described, facts, f"{new.label} against {old.label} on {described.name}"))
+    write_text(
+        out / PAGE, verdict_page(result, described, facts, f"{new.label} against {old.label} on {described.name}")
+    )
     console.print(figures_table(result), directions_table(result), sep="\n")
     for line in _summary(result):
         say(console, line)
@@ -120,26 +156,36 @@ def _driver(name: str, robot: Robot, seed: int) -> Driver:
 def _twin(name: str, robot: Robot) -> Twin:
     found = load_twin(name)
     if found.robot.hash != robot.hash:
-        raise TwinError(f"{name} is of {found.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot")
+        raise TwinError(
+            f"{name} is of {found.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot"
+        )
     return found
 
 
-def _provenance(command: str, robot: Robot, old: Driver, new: Driver, adaptation: Path, twin: Twin | None) -> dict[str, Any]:
+def _provenance(
+    command: str, robot: Robot, old: Driver, new: Driver, adaptation: Path, twin: Twin | None
+) -> dict[str, Any]:
     path = adaptation / ADAPTATION if adaptation.is_dir() else adaptation
     return {
         "command": command,
         "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
-        "before": {"name": old.label, "hash": old.hash}, "after": {"name": new.label, "hash": new.hash},
+        "before": {"name": old.label, "hash": old.hash},
+        "after": {"name": new.label, "hash": new.hash},
         "adaptation": {"file": path.name, "sha256": file_hash(path)},
-        "twin": None if twin is None else {"name": twin.name, "hash": twin.hash}, "physics_hz": robot.physics_hz,
+        "twin": None if twin is None else {"name": twin.name, "hash": twin.hash},
+        "physics_hz": robot.physics_hz,
         "versions": VERSIONS,
-    }  # fmt: skip
+    }
 
 
 def figures_table(result: Verdict) -> Table:
     """Figures of both policies in each simulator, and their change."""
     table = Table(
-        title="before and after, in each simulator", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+        title="before and after, in each simulator",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     table.add_column("simulator", overflow="fold", min_width=9)
     for heading in ("", "falls", "pushed", "v err", "w err", "drift", "way", "CoT", "Δ act"):
@@ -153,7 +199,10 @@ def figures_table(result: Verdict) -> Table:
         values = [max([v for v in values if not math.isnan(v)] or [math.nan]) for values in found]
         worst = (_decimals(value, name) for value, name in zip(values, COLUMNS, strict=True))
         table.add_row("worst single one" if side == "before" else "", side, *falls, *worst)
-    table.caption = "errors m/s, rad/s; drift, way: m off the commanded line and way, all directions; CoT: work / (weight × way); Δ act: rms; ±: 90 % of the change"
+    table.caption = (
+        "errors m/s, rad/s; drift, way: m off the commanded line and way, all directions; CoT: work / (weight × way); Δ"
+        " act: rms; ±: 90 % of the change"
+    )
     table.caption_justify = "left"
     return table
 
@@ -162,7 +211,10 @@ def _rows(table: Table, one: Compared) -> None:
     for name, side in (("before", one.before), ("after", one.after)):
         falls = [f"{getattr(count, name)}/{count.episodes}" for count in (one.falls, one.falls_pushed)]
         table.add_row(
-            cell(one.name) if name == "before" else "", name, *falls, *(_decimals(side.value(figure), figure) for figure in COLUMNS)
+            cell(one.name) if name == "before" else "",
+            name,
+            *falls,
+            *(_decimals(side.value(figure), figure) for figure in COLUMNS),
         )
     change = [_plus_minus(one.change[figure], figure) if figure in one.change else "" for figure in COLUMNS]
     table.add_row("", "±", "", "", *change, style="dim", end_section=True)
@@ -170,9 +222,17 @@ def _rows(table: Table, one: Compared) -> None:
 
 def directions_table(result: Verdict) -> Table:
     """Drift in each direction, to the left positive, with its interval."""
-    sides = [(one.name, name, side) for one in result.named for name, side in (("before", one.before), ("after", one.after))]
+    sides = [
+        (one.name, name, side) for one in result.named for name, side in (("before", one.before), ("after", one.after))
+    ]
     names = list(sides[0][2].drift_m)
-    table = Table(title="drift off the commanded line, m", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(
+        title="drift off the commanded line, m",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("simulator", overflow="fold", min_width=9)
     for heading in ("", *names):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
@@ -215,4 +275,10 @@ def _summary(result: Verdict) -> list[str]:
         lines.append("no candidates were drawn: nothing says how the policies do where the fit is wrong")
     word = "GO: better beyond its uncertainty, and nothing got clearly worse" if result.go else "NO-GO"
     aside = [result.aside] if result.aside else []
-    return [*lines, word, *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons), result.about_fit, *aside]
+    return [
+        *lines,
+        word,
+        *(f"  {reason.simulator}: {reason.says}" for reason in result.reasons),
+        result.about_fit,
+        *aside,
+    ]

@@ -5,8 +5,8 @@ writer asks before it writes, so that a recording of a robot cannot be lost to a
 verb reads and writes. Files are told apart by device and inode: a hard link or a symlink to an input is the input.
 
 A file may be replaced when the same verb wrote it. It says so itself (a mark in Parquet, HTML, JSON, PNG, ONNX and
-safetensors files), or the record in its run folder does. What carries no mark (CSV, MP4) or is made to be edited (YAML, XML,
-Python) is kept outside of run folders. Library calls outside of such a context write where they are told to.
+safetensors files), or the record in its run folder does. What carries no mark (CSV, MP4) or is made to be edited (YAML,
+XML, Python) is kept outside of run folders. Library calls outside of such a context write where they are told to.
 """
 
 import json
@@ -75,7 +75,8 @@ class Outputs:
         self._refuse_input(path)
         if not self._may_replace(path):
             raise OutputError(
-                f"{path} already exists, and 'surefoot {self.verb}' did not write it; it was left as it is. {_ELSEWHERE.capitalize()}"
+                f"{path} already exists, and 'surefoot {self.verb}' did not write it; it was left as it is."
+                f" {_ELSEWHERE.capitalize()}"
             )
         if _exists(path):
             self._claimed[_identity(path)] = path
@@ -103,7 +104,10 @@ class Outputs:
         if place not in self._written:
             self._refuse_input(path)
             if not self._may_replace(path):
-                raise OutputError(f"{path} was written by somebody else in the meantime; it was left as it is. {_ELSEWHERE.capitalize()}")
+                raise OutputError(
+                    f"{path} was written by somebody else in the meantime; it was left as it is."
+                    f" {_ELSEWHERE.capitalize()}"
+                )
             self._claimed.pop(_identity(path), None)
             self._written.add(place)
         held, name = self._run_folder(path)
@@ -118,7 +122,8 @@ class Outputs:
         path = held.path / name
         if not held.knows(self.verb, name) and path.exists() and any(path.iterdir()) and not self.overwrite:
             raise OutputError(
-                f"{path} already exists, and 'surefoot {self.verb}' did not write it; it was left as it is. {_ELSEWHERE.capitalize()}"
+                f"{path} already exists, and 'surefoot {self.verb}' did not write it; it was left as it is."
+                f" {_ELSEWHERE.capitalize()}"
             )
         held.note(self.verb, name)
 
@@ -148,7 +153,9 @@ _current: ContextVar[Outputs | None] = ContextVar("outputs", default=None)
 
 @contextmanager
 def outputs(verb: str, overwrite: bool = False) -> Iterator[Outputs]:
-    """Guard all that is read and written inside a `with`, for one verb; a step of a longer run inherits its --overwrite."""
+    """Guard all that is read and written inside a `with`, for one verb; a step of a longer run inherits its
+    --overwrite.
+    """
     around = _current.get()
     guard = Outputs(verb, overwrite or (around is not None and around.overwrite))
     token = _current.set(guard)
@@ -223,7 +230,13 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove files that a run of this machine was writing when it was killed."""
     for path in folder.glob(f"{TEMPORARY}{_host()}-*"):
         pid = path.name.removeprefix(f"{TEMPORARY}{_host()}-").partition("-")[0]
-        if pid.isdigit() and int(pid) != os.getpid() and not _alive(int(pid)) and path.is_file() and not path.is_symlink():
+        if (
+            pid.isdigit()
+            and int(pid) != os.getpid()
+            and not _alive(int(pid))
+            and path.is_file()
+            and not path.is_symlink()
+        ):
             path.unlink(missing_ok=True)
 
 

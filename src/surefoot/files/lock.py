@@ -1,9 +1,9 @@
 """One owner for a folder at a time.
 
-The lock is an advisory lock of the operating system (flock) on a file in the folder. It ends with its owner, however that
-ends, so a run that was killed leaves nothing that a person has to remove. The file names the owner's process and machine,
-for the message. Where a disk has no such locks, the named process is asked whether it lives; one on another machine cannot
-be asked, and then a person decides. On Windows two runs in one folder are not noticed.
+The lock is an advisory lock of the operating system (flock) on a file in the folder. It ends with its owner, however
+that ends, so a run that was killed leaves nothing that a person has to remove. The file names the owner's process and
+machine, for the message. Where a disk has no such locks, the named process is asked whether it lives; one on another
+machine cannot be asked, and then a person decides. On Windows two runs in one folder are not noticed.
 """
 
 import contextlib
@@ -47,10 +47,14 @@ class FolderLock:
             while fcntl is not None and not self._take():
                 pass
         except OSError as reason:
-            raise OutputError(f"cannot write to {self._path.parent}: {reason.strerror or reason}; choose another folder") from None
+            raise OutputError(
+                f"cannot write to {self._path.parent}: {reason.strerror or reason}; choose another folder"
+            ) from None
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, reason: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._file is not None:
             self._path.unlink(missing_ok=True)
             os.close(self._file)
@@ -70,7 +74,12 @@ class FolderLock:
                 return False
             if (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino):
                 return False
-            signature = {"pid": os.getpid(), "host": host_name(), "verb": self._verb, "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+            signature = {
+                "pid": os.getpid(),
+                "host": host_name(),
+                "verb": self._verb,
+                "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+            }
             os.ftruncate(file, 0)
             os.pwrite(file, json.dumps(signature).encode(), 0)
             self._file, file = file, -1

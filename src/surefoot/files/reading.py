@@ -16,7 +16,9 @@ MOST_JSON_VALUES = 3_000_000  # a value takes some 60 bytes once it is a Python 
 MOST_STATE_BYTES = 20_000_000
 
 
-def check_input(path: Path, error: type[SurefootError], what: str = "a file", most_bytes: int = MOST_BYTES, note: bool = True) -> int:
+def check_input(
+    path: Path, error: type[SurefootError], what: str = "a file", most_bytes: int = MOST_BYTES, note: bool = True
+) -> int:
     """Refuse what is no ordinary file or larger than its kind can be, and note it as an input; its size in bytes."""
     try:
         if not path.exists():
@@ -68,7 +70,9 @@ def read_state(path: Path, most_bytes: int = MOST_STATE_BYTES) -> Any:
         return None
 
 
-def read_json(path: Path, error: type[SurefootError], what: str = "a JSON file", most_bytes: int = MOST_JSON_BYTES) -> Any:
+def read_json(
+    path: Path, error: type[SurefootError], what: str = "a JSON file", most_bytes: int = MOST_JSON_BYTES
+) -> Any:
     """What a JSON file holds."""
     text = read_text(path, error, what, most_bytes)
     if text.count(",") + text.count("[") + text.count("{") > MOST_JSON_VALUES:

@@ -29,7 +29,9 @@ def check_folder(folder: Path, names: tuple[str, ...]) -> None:
     _refuse_folder(folder)
     for name in names:
         if not name.endswith("/") and (folder / name).is_dir():
-            raise OutputError(f"{folder / name} is a folder, where a file will be written; choose another folder with --out")
+            raise OutputError(
+                f"{folder / name} is a folder, where a file will be written; choose another folder with --out"
+            )
     ledger.claim_folder(folder, names)
 
 
@@ -42,7 +44,9 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as reason:
-        raise OutputError(f"cannot write to {folder}: {reason.strerror or reason}; choose another place with --out") from None
+        raise OutputError(
+            f"cannot write to {folder}: {reason.strerror or reason}; choose another place with --out"
+        ) from None
     try:
         write(temporary)
         with open(temporary, "rb+") as file:
@@ -76,14 +80,18 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _refuse_place(path: Path) -> None:
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
-        raise OutputError(f"cannot write {path}: a name is longer than {LONGEST_NAME} bytes; choose a shorter one with --out")
+        raise OutputError(
+            f"cannot write {path}: a name is longer than {LONGEST_NAME} bytes; choose a shorter one with --out"
+        )
     try:
         if path.is_dir():
             raise OutputError(f"{path} is a folder; give the name of a file with --out")
         if path.exists() and not path.is_file():  # moving a file over /dev/null would take it from the whole system
             raise OutputError(f"{path} is not an ordinary file; choose another place with --out")
     except (OSError, ValueError) as reason:
-        raise OutputError(f"cannot write {path}: {getattr(reason, 'strerror', None) or reason}; choose another place with --out") from None
+        raise OutputError(
+            f"cannot write {path}: {getattr(reason, 'strerror', None) or reason}; choose another place with --out"
+        ) from None
     _refuse_folder(path.parent)
 
 
@@ -91,9 +99,13 @@ def _refuse_folder(folder: Path) -> None:
     try:
         above = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
         if not above.is_dir():
-            raise OutputError(f"cannot write to {folder}: {above} is a file, not a folder; choose another place with --out")
+            raise OutputError(
+                f"cannot write to {folder}: {above} is a file, not a folder; choose another place with --out"
+            )
         if not os.access(above, os.W_OK | os.X_OK):
-            raise OutputError(f"cannot write to {folder}: no permission to write to {above}; choose another place with --out")
+            raise OutputError(
+                f"cannot write to {folder}: no permission to write to {above}; choose another place with --out"
+            )
     except (OSError, ValueError) as reason:
         raise OutputError(
             f"cannot write to {folder}: {getattr(reason, 'strerror', None) or reason}; choose another place with --out"

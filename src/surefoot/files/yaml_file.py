@@ -24,7 +24,9 @@ LONGEST_NUMBER = 400  # characters: YAML 1.1 knows numbers to base 60, which tak
 
 @cache
 def _loader() -> Any:
-    """A safe loader that refuses a key given twice (plain YAML keeps the last one in silence), in C where there is one."""
+    """A safe loader that refuses a key given twice (plain YAML keeps the last one in silence), in C where
+    there is one.
+    """
     import yaml
 
     class UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -95,7 +97,9 @@ def _refuse_expansion(text: str, path: Path, error: type[SurefootError]) -> None
     nodes = 0
     for event in yaml.parse(text, Loader=_loader()):
         if isinstance(event, yaml.AliasEvent):
-            nodes += sizes.get(str(event.anchor), 1)  # 1 inside itself: the constructor refuses a node that holds itself
+            nodes += sizes.get(
+                str(event.anchor), 1
+            )  # 1 inside itself: the constructor refuses a node that holds itself
         elif isinstance(event, yaml.ScalarEvent):
             if len(event.value) > LONGEST_NUMBER and event.implicit[0] and event.value[0] in "0123456789+-.":
                 raise error(f"{path} holds a number of {len(event.value):,} characters; quote it if it is a name")
@@ -113,4 +117,7 @@ def _refuse_expansion(text: str, path: Path, error: type[SurefootError]) -> None
             if anchor is not None:
                 sizes[anchor] = nodes - before
         if nodes > MOST_NODES:
-            raise error(f"{path} expands to more than {MOST_NODES:,} values once its aliases are followed; no such file needs that")
+            raise error(
+                f"{path} expands to more than {MOST_NODES:,} values once its aliases are followed; no such file needs"
+                " that"
+            )

@@ -9,10 +9,15 @@ HALF = 0.5  # of the answer at least must come from the log
 
 
 def flag_of(knob: Knob, coordinate: float, half_width: float, told: float) -> tuple[Flag, str]:
-    """The flag of an answer and its reason, from its place and the half-width of its interval, both in normalized coordinates."""
+    """The flag of an answer and its reason, from its place and the half-width of its interval, both in
+    normalized coordinates.
+    """
     for bound, end in ((knob.low, "lower"), (knob.high, "upper")):
         if abs(knob.coordinate(bound) - coordinate) < AT_BOUND:
-            why = f"it ended at its {end} bound, {bound:g} {knob.unit}: the truth may lie beyond, or something else is wrong that it makes up for; widen it in a priors file to see"
+            why = (
+                f"it ended at its {end} bound, {bound:g} {knob.unit}: the truth may lie beyond, or something else is"
+                " wrong that it makes up for; widen it in a priors file to see"
+            )
             return ("at its bound", why) if knob.start != bound or half_width > WIDE else ("", "")
     if half_width > WIDE or told < HALF:
         return "not identifiable", f"this log cannot tell; what would: {PARAMETERS[knob.parameter].excitation}"

@@ -1,12 +1,14 @@
-"""CMA-ES: a normal distribution over the knobs that moves towards the candidates with the lowest costs, and no slope is asked for.
+"""CMA-ES: a normal distribution over the knobs that moves towards the candidates with the lowest costs, and
+no slope is asked for.
 
-The baseline, and the fallback where the quantiles have no useful slope. Every candidate of a generation meets the same noise,
-and every generation other noise. The estimate is the distribution's mean, not the best candidate ever: under noise that one
-was lucky. The mean is evaluated along with each generation, as its first candidate, and takes no part in the selection, so
-that what `costs` tells is the estimate's own cost, free of luck, and means the same as in the other search.
+The baseline, and the fallback where the quantiles have no useful slope. Every candidate of a generation meets the same
+noise, and every generation other noise. The estimate is the distribution's mean, not the best candidate ever: under
+noise that one was lucky. The mean is evaluated along with each generation, as its first candidate, and takes no part in
+the selection, so that what `costs` tells is the estimate's own cost, free of luck, and means the same as in the other
+search.
 
-All randomness comes from (seed, generation), and asking changes nothing: telling a fresh search the answers that an earlier
-one got brings it to exactly the same state.
+All randomness comes from (seed, generation), and asking changes nothing: telling a fresh search the answers that an
+earlier one got brings it to exactly the same state.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +20,10 @@ from surefoot.errors import FitError
 from surefoot.fit.quantile import FALL_COST, Ask
 
 LEAST_POPULATION = 4  # with fewer, better and worse halves say nothing
-RESAMPLE = 10  # draws to find one within the bounds, then it is clipped; with many knobs none is, and drawing on only takes time
-FEW_KNOBS = 12  # up to which adaptation helps; with 24 it stalled at half of the gap, where without it a quarter was left
+# draws to find one within the bounds, then it is clipped; with many knobs none is, and drawing on only takes time
+RESAMPLE = 10
+# up to which adaptation helps; with 24 it stalled at half of the gap, where without it a quarter was left
+FEW_KNOBS = 12
 SMALL_TURNS = 1e-3  # a population that spreads less than this in every knob has settled
 
 
@@ -29,9 +33,11 @@ class CmaSettings:
 
     population: int | None = None  # candidates a generation; None: 4 + 3 log(n_knobs)
     sigma: float = 1.0  # first standard deviation, in turns of a knob
-    lr_adapt: bool | None = None  # smaller steps where noise hides the direction (arXiv 2304.03473); None: with few knobs
+    # smaller steps where noise hides the direction (arXiv 2304.03473); None: with few knobs
+    lr_adapt: bool | None = None
     separable: bool = False  # no correlations between knobs: for hundreds of them (sep-CMA-ES)
-    fall_cost: float = FALL_COST  # in units of the cost, for a candidate that falls in all pieces; published searches have none
+    # in units of the cost, for a candidate that falls in all pieces; published searches have none
+    fall_cost: float = FALL_COST
 
     def __post_init__(self) -> None:
         if self.population is not None and self.population < LEAST_POPULATION:
@@ -56,7 +62,10 @@ class CmaSearch:
     _spread: float = np.inf  # of the last population, in turns of the knob that spreads most
 
     def __post_init__(self) -> None:
-        start, settings = np.clip(np.zeros(len(self.low)) if self.start is None else self.start, self.low, self.high), self.settings
+        start, settings = (
+            np.clip(np.zeros(len(self.low)) if self.start is None else self.start, self.low, self.high),
+            self.settings,
+        )
         bounds = np.stack([self.low, self.high], axis=1)
         shared = {"bounds": bounds, "population_size": settings.population, "n_max_resampling": RESAMPLE}
         if settings.separable and len(self.low) > 1:  # a single knob has no correlations, and SepCMA refuses it
@@ -86,7 +95,9 @@ class CmaSearch:
         candidates = [self.at, *(self._cma.ask() for _ in range(self._cma.population_size))]
         return Ask("population", np.array(candidates), noise)
 
-    def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None) -> None:
+    def tell(
+        self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None
+    ) -> None:
         """Take in what `ask` asked for; a cost that is not finite counts as the worst."""
         score = cost * (1 + self.settings.fall_cost * fallen)
         self.path.append(ask.candidates[0])

@@ -1,9 +1,9 @@
 """What kind of gap it is: causes compete, each in the simulator.
 
-Every cause is a small group of knobs (friction and inertia, springs, strength, floor, mass), tied over the legs. Delay and
-noise belong to every robot, so they are free in all of them. One design shows what each knob does to the quantiles; each
-cause is then solved for what would explain the robot, and that is simulated, corrected once, and simulated again: a cause
-is believed by the gap that it leaves, not by how plausible it sounds.
+Every cause is a small group of knobs (friction and inertia, springs, strength, floor, mass), tied over the legs. Delay
+and noise belong to every robot, so they are free in all of them. One design shows what each knob does to the quantiles;
+each cause is then solved for what would explain the robot, and that is simulated, corrected once, and simulated again:
+a cause is believed by the gap that it leaves, not by how plausible it sounds.
 """
 
 import dataclasses
@@ -40,7 +40,9 @@ class Suspect:
     name: str
     kind: Kind
     parameters: tuple[str, ...]
-    probes: tuple[float, ...] = ()  # steps of its knobs that are also tried: what acts only beyond a threshold has no slope to follow
+    probes: tuple[
+        float, ...
+    ] = ()  # steps of its knobs that are also tried: what acts only beyond a threshold has no slope to follow
 
 
 ADVICE: dict[Kind, str] = {
@@ -48,7 +50,10 @@ ADVICE: dict[Kind, str] = {
     "physics": "physics is missing: no number of the model stands for it; it takes a torque of its own",
     "world": "the world is another: adapt to it, or train over its whole range (surefoot train --randomization)",
 }
-UNKNOWN = "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile (surefoot train --randomization seed)"
+UNKNOWN = (
+    "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile"
+    " (surefoot train --randomization seed)"
+)
 NEXT: dict[Kind, str] = {  # the caller knows what stands in capitals
     "numbers": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
     "physics": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
@@ -58,12 +63,22 @@ ALREADY_FREE = {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms"}  # i
 COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
 SUSPECTS = (
     Suspect("common", "delay and noise alone", "numbers", ()),
-    Suspect("friction", "friction and inertia of the joints", "numbers", ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms")),
+    Suspect(
+        "friction",
+        "friction and inertia of the joints",
+        "numbers",
+        ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms"),
+    ),
     Suspect("strength", "weak or saturating motors", "numbers", ("motor_strength",), (-1.0, -2.0, -3.0)),
-    Suspect("spring", "a torque that depends on position, such as a spring", "physics", ("spring_stiffness_nm_per_rad", "action_offset_rad")),
+    Suspect(
+        "spring",
+        "a torque that depends on position, such as a spring",
+        "physics",
+        ("spring_stiffness_nm_per_rad", "action_offset_rad"),
+    ),
     Suspect("contact", "the floor", "world", ("floor_friction",), (-1.5, -2.5, -3.2)),
     Suspect("mass", "mass and balance of the base", "numbers", ("base_mass_kg", "base_com_offset_m")),
-)  # fmt: skip
+)
 PIECES = 8  # of the log that are used
 REACH = 0.6  # of a design, in steps of the priors
 LENGTHS = (0.4, 0.8, 1.2)  # of a solved step that are tried
@@ -103,7 +118,9 @@ class Diagnosis:
     evaluations: int
     simulated_s: float
     advice: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)  # of the simulator that explains the robot best, by the names of PARAMETERS
+    settings: dict[str, Any] = field(
+        default_factory=dict
+    )  # of the simulator that explains the robot best, by the names of PARAMETERS
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -125,7 +142,10 @@ def diagnose_gap(
     """Let the causes compete; `progress` gets simulations done and to do."""
     gap = measured.gap
     if not gap.measurable:
-        says = f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f} by chance)"
+        says = (
+            f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f}"
+            " by chance)"
+        )
         return Diagnosis(says, "sure", (), "nowhere", "nothing to close: walk in other ways, or record more", 0, 0.0)
     trial = _Trial(log, schedule, robot, make_agent, seed, threads, journal, progress)
     before, points = trial.run()
@@ -145,9 +165,16 @@ class _Trial:
     """The competition."""
 
     def __init__(
-        self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], seed: int, threads: int,
-        journal: Journal | None, progress: Callable[[int, int], None] | None,
-    ):  # fmt: skip
+        self,
+        log: RobotLog,
+        schedule: Schedule,
+        robot: Robot,
+        make_agent: Callable[[int], Agent],
+        seed: int,
+        threads: int,
+        journal: Journal | None,
+        progress: Callable[[int, int], None] | None,
+    ):
         rng = np.random.default_rng([seed, 43])
         picked = schedule.pick(np.sort(rng.permutation(schedule.n)[:PIECES]))
         names = dict.fromkeys([*COMMON, *(name for suspect in SUSPECTS for name in suspect.parameters)])
@@ -164,7 +191,9 @@ class _Trial:
         noise = np.array([run.residuals[0] for run in runs])
         self._scatter = _scatter(noise)
         start = _Point(
-            np.clip(np.zeros(len(self.low)), self.low, self.high), noise.mean(axis=0), float(np.mean([run.cost[0] for run in runs]))
+            np.clip(np.zeros(len(self.low)), self.low, self.high),
+            noise.mean(axis=0),
+            float(np.mean([run.cost[0] for run in runs])),
         )
         common = start
         for _ in range(2):
@@ -175,7 +204,9 @@ class _Trial:
         for suspect in SUSPECTS[1:]:
             columns = self._columns(suspect)
             step = self._solve(jacobian, common, columns)
-            tries = [common.at + length * step for length in LENGTHS] + [self._probe(common.at, suspect, far) for far in suspect.probes]
+            tries = [common.at + length * step for length in LENGTHS] + [
+                self._probe(common.at, suspect, far) for far in suspect.probes
+            ]
             points[suspect.key] = self._best(common, tries)
         leaders = sorted(SUSPECTS[1:], key=lambda suspect: points[suspect.key].cost)[:LEADERS]
         for suspect in leaders:
@@ -190,7 +221,11 @@ class _Trial:
     def _best(self, point: _Point, tries: list[np.ndarray]) -> _Point:
         answer = self._evaluate(np.array(tries))
         best = int(np.argmin(answer.cost * (1 + answer.fallen)))
-        return _Point(tries[best], answer.residuals[best], float(answer.cost[best])) if answer.cost[best] < point.cost else point
+        return (
+            _Point(tries[best], answer.residuals[best], float(answer.cost[best]))
+            if answer.cost[best] < point.cost
+            else point
+        )
 
     def _evaluate(self, candidates: np.ndarray) -> Answer:
         candidates, seed = np.clip(candidates, self.low, self.high), 1_000 * self.seed + self._asked
@@ -228,7 +263,10 @@ class _Trial:
     def _solve(self, jacobian: np.ndarray, point: _Point, columns: np.ndarray) -> np.ndarray:
         """The step that explains the residual best with some knobs alone."""
         weight = _weight(self._scatter, point.residual)
-        low, high = np.maximum(self.low - point.at, -LONGEST)[columns], np.minimum(self.high - point.at, LONGEST)[columns]
+        low, high = (
+            np.maximum(self.low - point.at, -LONGEST)[columns],
+            np.minimum(self.high - point.at, LONGEST)[columns],
+        )
         step = np.zeros(len(point.at))
         steep, residual = jacobian[:, columns] * weight[:, None], point.residual * weight
         normal = steep.T @ steep + PULL**2 * len(residual) * np.eye(len(columns))
@@ -244,7 +282,9 @@ def _scatter(runs: np.ndarray) -> np.ndarray:
 
 
 def _weight(scatter: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """One over what a residual may be off by, (m,): its own scatter, and the curvature that a linear model cannot follow."""
+    """One over what a residual may be off by, (m,): its own scatter, and the curvature that a linear model
+    cannot follow.
+    """
     return 1.0 / np.sqrt(np.square(scatter) + np.square(CURVATURE * residual).mean())
 
 
@@ -259,7 +299,10 @@ def _where(measured: Measured, robot: Robot) -> str:
     gap = measured.gap
     joints = robot.contract.joints
     excess = np.maximum(gap.distance - gap.floor, 0.0)
-    per_joint = {joint: float(np.mean([e for e, c in zip(excess, gap.channels, strict=True) if c.where == joint])) for joint in joints}
+    per_joint = {
+        joint: float(np.mean([e for e, c in zip(excess, gap.channels, strict=True) if c.where == joint]))
+        for joint in joints
+    }
     ordered = sorted(per_joint, key=lambda joint: -per_joint[joint])
     median = float(np.median(list(per_joint.values())))
     stand_out = [joint for joint in ordered if per_joint[joint] > 3 * median]
@@ -280,7 +323,8 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
             if knob.parameter in COMMON + suspect.parameters
         )
         evidence = (
-            f"With {suspect.name} free, the gap falls from {before:.3f} to {point.cost:.3f}; delay and noise alone reach {common:.3f}."
+            f"With {suspect.name} free, the gap falls from {before:.3f} to {point.cost:.3f}; delay and noise alone"
+            f" reach {common:.3f}."
         )
         if suspect.key == "spring":
             evidence += _springs(problem.space.at(point.at), problem.robot)
@@ -292,11 +336,21 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
     gain, other = (max(before - cause.cost, 0.0) for cause in (best, second))
     sure: Sure = "unsure" if best.explains < HARDLY else "sure" if other < CLEAR * gain else "likely"
     advice = UNKNOWN if sure == "unsure" else ADVICE[best.kind]
-    says = f"{'it is' if sure == 'sure' else 'most likely it is'} {best.name}: that closes {best.explains:.0%} of the gap ({second.name}: {second.explains:.0%})"
+    says = (
+        f"{'it is' if sure == 'sure' else 'most likely it is'} {best.name}: that closes {best.explains:.0%} of the gap"
+        f" ({second.name}: {second.explains:.0%})"
+    )
     return Diagnosis(
-        says, sure, tuple(causes), where, _next(best), problem.effort.evaluations, problem.effort.simulated_s, advice,
+        says,
+        sure,
+        tuple(causes),
+        where,
+        _next(best),
+        problem.effort.evaluations,
+        problem.effort.simulated_s,
+        advice,
         problem.space.at(points[best.key].at).parameters,
-    )  # fmt: skip
+    )
 
 
 def _next(best: Cause) -> str:
@@ -309,9 +363,12 @@ def _next(best: Cause) -> str:
 def _springs(physics: Physics, robot: Robot) -> str:
     """Springs in words: stiffness, and the rest that it has together with the constant torque."""
     stiffness, offset = physics.value("spring_stiffness_nm_per_rad"), physics.value("action_offset_rad")
-    rest = physics.value("spring_rest_rad") + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(stiffness, 1e-9)
+    rest = physics.value("spring_rest_rad") + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(
+        stiffness, 1e-9
+    )
     found = [
-        f"{label} like a spring of {stiffness[list(joints)].mean():.1f} N·m/rad at rest at {rest[list(joints)].mean():.2f} rad"
+        f"{label} like a spring of {stiffness[list(joints)].mean():.1f} N·m/rad at rest at"
+        f" {rest[list(joints)].mean():.2f} rad"
         for label, joints in joint_types(robot).items()
         if stiffness[list(joints)].mean() > LEAST_STIFFNESS
     ]

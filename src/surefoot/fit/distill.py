@@ -1,7 +1,7 @@
 """A small network that says the same as a function: plain regression of its weights by Levenberg-Marquardt, in NumPy.
 
-The search works on curves, which are linear in what it turns; what is kept, exported and run is a network. It is fitted where
-the function claims something, and a little beyond, so that it stays level there.
+The search works on curves, which are linear in what it turns; what is kept, exported and run is a network. It is fitted
+where the function claims something, and a little beyond, so that it stays level there.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,11 @@ WEIGHT_COST = 1e-6  # keeps weights that do nothing from wandering
 Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
 
 
-def distill(function: Callable[[np.ndarray], np.ndarray], seen: np.ndarray, limit: float, seed: int = 0) -> tuple[Layers, float]:
-    """Layers of a network for `function` of inputs (rows, 3), and how far it is off where the robot was, root mean square.
+def distill(
+    function: Callable[[np.ndarray], np.ndarray], seen: np.ndarray, limit: float, seed: int = 0
+) -> tuple[Layers, float]:
+    """Layers of a network for `function` of inputs (rows, 3), and how far it is off where the robot was,
+    root mean square.
 
     `seen` are inputs that the robot took; the network gives at most `limit`.
     """
@@ -31,7 +34,9 @@ def distill(function: Callable[[np.ndarray], np.ndarray], seen: np.ndarray, limi
     size = np.maximum(high - low, 1e-6)
     drawn = rng.uniform(low - BEYOND * size, high + BEYOND * size, (SAMPLES, len(INPUTS)))
     inputs = np.concatenate([seen, drawn])
-    wanted = np.arctanh(np.clip(function(inputs) / limit, -0.98, 0.98))  # before the last tanh, where errors count alike
+    wanted = np.arctanh(
+        np.clip(function(inputs) / limit, -0.98, 0.98)
+    )  # before the last tanh, where errors count alike
     scaled = (inputs - (low + high) / 2) / (size / 2)
     weight = np.concatenate([np.full(len(seen), 1.0), np.full(len(drawn), 0.5)])
     tries = [_fit(scaled, wanted, weight, np.random.default_rng([seed, 89, k])) for k in range(STARTS)]
@@ -79,7 +84,9 @@ def _forward(layers: Layers, inputs: np.ndarray) -> list[np.ndarray]:
     return values
 
 
-def _linear(layers: Layers, inputs: np.ndarray, wanted: np.ndarray, row_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _linear(
+    layers: Layers, inputs: np.ndarray, wanted: np.ndarray, row_weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Weighted residuals, and their derivative by all weights."""
     values = _forward(layers, inputs)
     back = np.ones((len(inputs), 1))

@@ -16,8 +16,19 @@ from surefoot.sim.physics import Physics
 from surefoot.sim.residual import Adds
 from surefoot.sim.values import names_of, resolve
 
-WALKING = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s", "torque_noise_nm")  # what a walk can tell
-STAND = ("armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "delay_s")  # and legs in the air, which nothing shakes
+WALKING = (
+    "armature_kgm2",
+    "dry_friction_nm",
+    "viscous_friction_nms",
+    "delay_s",
+    "torque_noise_nm",
+)  # what a walk can tell
+STAND = (
+    "armature_kgm2",
+    "dry_friction_nm",
+    "viscous_friction_nms",
+    "delay_s",
+)  # and legs in the air, which nothing shakes
 MISSING: dict[Adds, tuple[str, ...]] = {  # beyond what friction stands for
     "torque": ("residual_constant_nm", "residual_position_nm_per_rad", "residual_error_nm_per_rad"),
     "action": ("action_offset_rad", "delta_position_rad_per_rad", "delta_velocity_s", "delta_error_rad_per_rad"),
@@ -62,16 +73,21 @@ class FitSettings:
     seed: int = 0
     most_evaluations: int = 2000
     most_falling: float = 0.5  # share of the episodes: an answer that falls more, where the robot did not, is refused
-    give_up: float | None = None  # a search that comes no nearer ends where held-out episodes leave this many times what is measurable
+    # a search that comes no nearer ends where held-out episodes leave this many times what is measurable
+    give_up: float | None = None
     most_simulated_s: float | None = None  # None: as many as the evaluations take
     quantile: QuantileSettings = field(default_factory=QuantileSettings)
-    cma: CmaSettings = field(default_factory=CmaSettings)  # of "cma" and "sep-cma", which is separable whatever this says
+    cma: CmaSettings = field(
+        default_factory=CmaSettings
+    )  # of "cma" and "sep-cma", which is separable whatever this says
 
     def __post_init__(self) -> None:
         """Refuse what cannot be searched."""
         check_cost(self.cost)
         if self.cost != "wasserstein" and self.search == "quantile":
-            raise FitError(f"the quantile search closes the Wasserstein distance; to minimize {self.cost}, give --search cma")
+            raise FitError(
+                f"the quantile search closes the Wasserstein distance; to minimize {self.cost}, give --search cma"
+            )
         if self.most_simulated_s is not None and not self.most_simulated_s > 0:
             raise FitError(f"most_simulated_s is {self.most_simulated_s:g}; it must be a time above 0 s")
 
@@ -91,7 +107,10 @@ def make_space(robot: Robot, settings: FitSettings) -> SearchSpace:
         held = settings.fix.get(knob.parameter)
         if isinstance(held, dict):  # some joints are held, the others stay free
             names = names_of(knob.parameter, robot)
-            knob = replace(knob, entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)))
+            knob = replace(
+                knob,
+                entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)),
+            )
         if held is None or (isinstance(held, dict) and knob.entries):
             found.append(knob)
     if not found and not settings.family.curved:

@@ -1,11 +1,13 @@
 """How far an answer may be off: the gain of the search, driven by how each episode pulls the residuals.
 
-The answer of a fit moves with the residuals by a gain matrix. Each episode pulls the residuals a little; the gain turns that
-into a pull on the answer. The squares of those pulls, summed over the episodes, are the variance of the answer, with
-everything that is correlated within an episode kept together. It is the bootstrap over episodes in the limit of many draws.
+The answer of a fit moves with the residuals by a gain matrix. Each episode pulls the residuals a little; the gain turns
+that into a pull on the answer. The squares of those pulls, summed over the episodes, are the variance of the answer,
+with everything that is correlated within an episode kept together. It is the bootstrap over episodes in the limit of
+many draws.
 
-The gain weighs residuals by how they scatter, which the same episodes tell: it favours what they, by chance, agree on, and
-their own pulls through it are too small, by a lot where they are few. So each episode pulls by a gain that was made without it.
+The gain weighs residuals by how they scatter, which the same episodes tell: it favours what they, by chance, agree on,
+and their own pulls through it are too small, by a lot where they are few. So each episode pulls by a gain that was made
+without it.
 """
 
 from collections.abc import Callable
@@ -38,10 +40,15 @@ def gain_of(metric: Metric, slopes: Slopes, pull: float, free: np.ndarray) -> np
 
 
 def uncertainty(
-    metric: Metric, slopes: Slopes, pull: float, free: np.ndarray, influence: np.ndarray,
+    metric: Metric,
+    slopes: Slopes,
+    pull: float,
+    free: np.ndarray,
+    influence: np.ndarray,
     made: Callable[[np.ndarray], tuple[Metric, Slopes]] | None = None,
-) -> Uncertainty:  # fmt: skip
-    """Of an answer with these slopes and this influence (pieces, m) of its episodes; `made` makes metric and slopes from some of it.
+) -> Uncertainty:
+    """Of an answer with these slopes and this influence (pieces, m) of its episodes; `made` makes metric
+    and slopes from some of it.
 
     Without `made`, metric and slopes are taken to be known from elsewhere.
     """
@@ -64,7 +71,9 @@ def uncertainty(
 
 
 def student_90(degrees: int) -> float:
-    """Half-width of the central 90 % of Student's t distribution (Cornish-Fisher, four terms: right to 1 % from 3 degrees on)."""
+    """Half-width of the central 90 % of Student's t distribution (Cornish-Fisher, four terms: right to 1 %
+    from 3 degrees on).
+    """
     z, v = 1.6448536269514722, float(max(degrees, 3))
     terms = (
         (z**3 + z) / 4,

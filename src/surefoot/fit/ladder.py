@@ -1,9 +1,10 @@
 """Which family of changes: the simplest one that no other clearly beats on held-out episodes.
 
-Families are climbed from the simplest: numbers of the model; with a torque that the model has no part for, linear in what the
-joint does, one for each type of joint; one for each joint; and a network for what is not linear. Each starts where the one
-before ended, unless that left far too much, and the climb ends where nothing measurable is left. The choice uses episodes that no fit saw, so a family that
-only follows its own episodes cannot win; the gap on them was used to choose, and is that much too kind to the winner.
+Families are climbed from the simplest: numbers of the model; with a torque that the model has no part for, linear in
+what the joint does, one for each type of joint; one for each joint; and a network for what is not linear. Each starts
+where the one before ended, unless that left far too much, and the climb ends where nothing measurable is left. The
+choice uses episodes that no fit saw, so a family that only follows its own episodes cannot win; the gap on them was
+used to choose, and is that much too kind to the winner.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,9 @@ from surefoot.gap import Gap
 TYPE, JOINT = Family("torque"), Family("torque", per_joint=True)
 NETWORK = Family("torque", curved=True)
 RUNGS = (STATIC, TYPE, JOINT, NETWORK)
-FAR = 2.0  # times what is measurable: parameters that left so much were bent to stand for what is missing, and lead the next family astray
+# times what is measurable: parameters that left so much were bent to stand for what is missing, and lead the next
+# family astray
+FAR = 2.0
 HOPELESS = 3.0  # likewise: parameters that leave so much and come no nearer need not be polished
 CLEARLY = 0.05  # of the position error of replayed targets
 NOISIER = 1.25  # of the robot's distance to itself: a simulator's own floor above that is its noise
@@ -57,8 +60,8 @@ class Rung:
     def closed(self) -> bool:
         """Whether nothing is left that a richer family could explain.
 
-        A fit that hides missing physics in torque noise raises its own floor, and then has no measurable gap any more: it
-        counts only where the floor is not far above the robot's distance to itself.
+        A fit that hides missing physics in torque noise raises its own floor, and then has no measurable gap any more:
+        it counts only where the floor is not far above the robot's distance to itself.
         """
         if self.result.traces is not None:
             return False
@@ -67,17 +70,29 @@ class Rung:
     def row(self, chosen: bool) -> Tried:
         """For the table of families."""
         gap, steps, stand = self.judged, self.result.steps, self.result.traces is not None
-        evaluations, simulated_s, wall_s = (steps[-1].evaluations, steps[-1].simulated_s, steps[-1].wall_s) if steps else (0, 0.0, 0.0)
+        evaluations, simulated_s, wall_s = (
+            (steps[-1].evaluations, steps[-1].simulated_s, steps[-1].wall_s) if steps else (0, 0.0, 0.0)
+        )
         return Tried(
-            self.family.name, len(self.result.adaptation.knobs) + len(self.result.knots), self.score, 0.0 if stand else gap.total_floor,
-            0.0 if stand else gap.total_limit, self.result.held_after is not None, evaluations, simulated_s, wall_s, chosen,
-        )  # fmt: skip
+            self.family.name,
+            len(self.result.adaptation.knobs) + len(self.result.knots),
+            self.score,
+            0.0 if stand else gap.total_floor,
+            0.0 if stand else gap.total_limit,
+            self.result.held_after is not None,
+            evaluations,
+            simulated_s,
+            wall_s,
+            chosen,
+        )
 
 
 def climb(settings: FitSettings, fit: FitOne, rungs: tuple[Family, ...] = RUNGS) -> FitResult:
-    """Fit family after family with `fit(settings, start, base)`, and choose; the table of what was tried comes with the result.
+    """Fit family after family with `fit(settings, start, base)`, and choose; the table of what was tried
+    comes with the result.
 
-    A network adds to the plain terms of the family that did best so far, shared in the same way, and these stay as they are.
+    A network adds to the plain terms of the family that did best so far, shared in the same way, and these
+    stay as they are.
     """
     tried: list[Rung] = []
     remarks: list[str] = []
@@ -105,9 +120,12 @@ def climb(settings: FitSettings, fit: FitOne, rungs: tuple[Family, ...] = RUNGS)
         chosen = choose(tried)
     first = tried[0].result
     return replace(
-        chosen.result, tried=tuple(rung.row(rung is chosen) for rung in tried), remarks=(*chosen.result.remarks, *remarks),
-        before=first.before, held_before=first.held_before,
-    )  # fmt: skip
+        chosen.result,
+        tried=tuple(rung.row(rung is chosen) for rung in tried),
+        remarks=(*chosen.result.remarks, *remarks),
+        before=first.before,
+        held_before=first.held_before,
+    )
 
 
 def _from(last: Rung | None, family: Family) -> tuple[dict[str, float], dict[str, Any]]:

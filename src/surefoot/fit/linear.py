@@ -4,10 +4,12 @@ import numpy as np
 
 
 def two_level_design(knobs: int) -> np.ndarray:
-    """Positions (runs, knobs) of +1 and -1 with orthogonal columns, in the fewest runs above the knobs (Plackett-Burman).
+    """Positions (runs, knobs) of +1 and -1 with orthogonal columns, in the fewest runs above the knobs
+    (Plackett-Burman).
 
-    All knobs move in every run, so every run says something about each of them: the effect of one knob is known as well as
-    if all runs had been spent on it. Built from quadratic residues of a prime q = 3 (mod 4) (Paley), with q + 1 runs.
+    All knobs move in every run, so every run says something about each of them: the effect of one knob is known as well
+    as if all runs had been spent on it. Built from quadratic residues of a prime q = 3 (mod 4) (Paley), with q + 1
+    runs.
     """
     q = next(q for q in range(3, 10_000, 4) if q >= knobs and all(q % d for d in range(2, int(q**0.5) + 1)))
     squares = {i * i % q for i in range(1, q)}

@@ -1,13 +1,13 @@
 """How residuals count: by their scatter from episode to episode, and by how they scatter together within a channel.
 
 Neighbouring quantiles of one channel move together by chance, so counting each for itself would count the same evidence
-many times. The correlation within a channel is alike for all joints, so it is taken over all channels of one kind, which
-makes it known well from a few dozen episodes; a share of the diagonal keeps it from being believed too far. Curvature,
-which a linear model cannot follow, adds to every residual alike: far from the goal all count the same, and near it the
-quiet ones count more.
+many times. The correlation within a channel is alike for all joints, so it is taken over all channels of one kind,
+which makes it known well from a few dozen episodes; a share of the diagonal keeps it from being believed too far.
+Curvature, which a linear model cannot follow, adds to every residual alike: far from the goal all count the same, and
+near it the quiet ones count more.
 
-Traces in time have far more residuals in a channel than quantiles do; all those of a channel count alike, each for itself,
-and what is correlated in them is left to the intervals, which take episodes as wholes.
+Traces in time have far more residuals in a channel than quantiles do; all those of a channel count alike, each for
+itself, and what is correlated in them is left to the intervals, which take episodes as wholes.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,9 @@ class Metric:
 
 
 def make_metric(influence: np.ndarray, residual: np.ndarray, kinds: np.ndarray) -> Metric:
-    """From influence (pieces, m) and the residual (m,) where it was taken; `kinds` (n_channels,) says which channels are alike."""
+    """From influence (pieces, m) and the residual (m,) where it was taken; `kinds` (n_channels,) says which
+    channels are alike.
+    """
     channels = len(kinds)
     parts = influence.reshape(len(influence), channels, -1)  # (pieces, channels, blocks)
     blocks = parts.shape[2]

@@ -1,12 +1,12 @@
 """A fitting problem: candidates in, residuals, costs and falls out.
 
-Where a policy walks, residuals are differences of quantiles: nothing is aligned in time. Where recorded targets are played
-again on a robot that hangs, nothing but the parameters can make robot and simulator differ, and residuals are the traces
-themselves, tick by tick, which say more.
+Where a policy walks, residuals are differences of quantiles: nothing is aligned in time. Where recorded targets are
+played again on a robot that hangs, nothing but the parameters can make robot and simulator differ, and residuals are
+the traces themselves, tick by tick, which say more.
 
-Everything that a search asks for goes through `Problem.evaluate`, so that evaluations and simulated seconds are counted in
-one place, and a cluster could stand behind the same call. Residuals and all costs but match-s come from the same rollouts;
-match-s has simulations of its own, and only what is asked for is simulated.
+Everything that a search asks for goes through `Problem.evaluate`, so that evaluations and simulated seconds are counted
+in one place, and a cluster could stand behind the same call. Residuals and all costs but match-s come from the same
+rollouts; match-s has simulations of its own, and only what is asked for is simulated.
 """
 
 import time
@@ -48,8 +48,12 @@ class Effort:
 class Answer:
     """What the problem says about n candidates."""
 
-    residuals: np.ndarray  # (n, m) simulator minus robot, in units of the robot's spread; (n, 0) where only the cost was asked for
-    cost: np.ndarray  # (n,) mean W1 over the published channels, or another cost; of traces, the root mean square of positions; NaN: match-s beside residuals
+    residuals: (
+        np.ndarray
+    )  # (n, m) simulator minus robot, in units of the robot's spread; (n, 0) where only the cost was asked for
+    # (n,) mean W1 over the published channels, or another cost; of traces, the root mean square of positions; NaN:
+    # match-s beside residuals
+    cost: np.ndarray
     fallen: np.ndarray  # (n,) share of the pieces
     influence: np.ndarray | None = None  # (pieces, m) how each piece pulls the residuals of the first candidate
 
@@ -81,7 +85,13 @@ class Problem:
         self._match: MatchState | None = None
         if self.cost in HORIZONS and not self.aligned:
             self._match = MatchState(
-                self.log, self.schedule, self.robot, self.make_agent, HORIZONS[self.cost], threads=self.threads, physics_hz=self.physics_hz
+                self.log,
+                self.schedule,
+                self.robot,
+                self.make_agent,
+                HORIZONS[self.cost],
+                threads=self.threads,
+                physics_hz=self.physics_hz,
             )
 
     @property
@@ -103,7 +113,13 @@ class Problem:
         return RobotSide(self._whole.samples[rows], renumbered, self._whole.channels, self._whole.spread)
 
     def evaluate(
-        self, candidates: np.ndarray, seed: int, pieces: np.ndarray | None = None, *, residuals: bool = True, influence: bool = False
+        self,
+        candidates: np.ndarray,
+        seed: int,
+        pieces: np.ndarray | None = None,
+        *,
+        residuals: bool = True,
+        influence: bool = False,
     ) -> Answer:
         """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order; traces need all.
 
@@ -147,7 +163,9 @@ class Problem:
             published = Wasserstein(side)
             cost = np.array([published.distance(rows)[counted].mean() for rows in sorted_rows])
         else:
-            cost = make_cost(self.cost, _some(side, counted))(Simulated(run.samples[..., counted], run.piece, run.fallen))
+            cost = make_cost(self.cost, _some(side, counted))(
+                Simulated(run.samples[..., counted], run.piece, run.fallen)
+            )
         if not residuals:
             return Answer(np.zeros((len(cost), 0)), cost, run.fallen)
         quantiles = Quantiles(side, BLOCKS)
@@ -156,7 +174,9 @@ class Problem:
 
     def _compare_traces(self, run: Simulated, side: RobotSide, residuals: bool, influence: bool) -> Answer:
         """Simulator minus robot at every tick; the influence of a piece is its own part of them."""
-        off = np.swapaxes((run.samples - side.samples) / side.spread.astype(np.float32), 1, 2).astype(float)  # (n, channels, ticks)
+        off = np.swapaxes((run.samples - side.samples) / side.spread.astype(np.float32), 1, 2).astype(
+            float
+        )  # (n, channels, ticks)
         of_piece = side.piece == np.arange(self.schedule.n)[:, None]  # (pieces, ticks)
         pulls = (off[0] * of_piece[:, None]).reshape(self.schedule.n, -1) if influence else None
         positions = np.array([channel.kind == "position" for channel in side.channels])

@@ -1,10 +1,11 @@
-"""Quantile Gauss-Newton: the squared 2-Wasserstein distance is a sum of squares, so a Jacobian of the quantiles finds its minimum.
+"""Quantile Gauss-Newton: the squared 2-Wasserstein distance is a sum of squares, so a Jacobian of the
+quantiles finds its minimum.
 
 Each iteration asks twice. First a design around the present point: all candidates meet the same noise, so what differs
-between them is what was changed. The Jacobian is the mean of all designs, each counted by how near it was taken. Then a few
-step lengths along the Gauss-Newton step, with noise that is new in every iteration, so that no single draw of it is fitted.
-Few pieces are simulated at first and more when they no longer tell the way. When the steps are no longer than what chance
-moves them by, the search polishes: several runs at one point, and one last step from their mean.
+between them is what was changed. The Jacobian is the mean of all designs, each counted by how near it was taken. Then a
+few step lengths along the Gauss-Newton step, with noise that is new in every iteration, so that no single draw of it is
+fitted. Few pieces are simulated at first and more when they no longer tell the way. When the steps are no longer than
+what chance moves them by, the search polishes: several runs at one point, and one last step from their mean.
 """
 
 from dataclasses import dataclass, field
@@ -40,8 +41,13 @@ class QuantileSettings:
 
     reach: float = 0.5  # of the design, in turns of a knob
     longest: float = 2.5  # turns that a knob may move in one iteration
-    prior: float = 0.03  # pull towards the start, in units of the residuals' scatter per turn: what the log cannot tell stays where it was
-    levels: tuple[tuple[float, float], ...] = ((0.15, 0.4), (0.3, 1.0), (0.4, 1.0))  # share of the pieces in designs and in steps
+    # pull towards the start, in units of the residuals' scatter per turn: what the log cannot tell stays where it was
+    prior: float = 0.03
+    levels: tuple[tuple[float, float], ...] = (
+        (0.15, 0.4),
+        (0.3, 1.0),
+        (0.4, 1.0),
+    )  # share of the pieces in designs and in steps
     improve: float = 0.7  # an iteration that leaves more than this of the objective asks for the next level
     settled: float = 1.0  # standard errors, root mean square over the knobs: a shorter step is chance
     polish_runs: int = 6
@@ -70,7 +76,9 @@ class QuantileSearch:
     influence: np.ndarray | None = None  # (pieces, m) near the present point
     _designs: list[Design] = field(default_factory=list)
     _fresh: bool = False  # the present point has a design
-    _polished: list[tuple[np.ndarray, float]] = field(default_factory=list)  # residuals and costs at the point that is polished
+    _polished: list[tuple[np.ndarray, float]] = field(
+        default_factory=list
+    )  # residuals and costs at the point that is polished
     _rounds: int = 0  # of polishing; 0 while the search walks
     _cut_short: bool = False  # it polishes because it walked long enough
     _levels: list[int] = field(default_factory=list)  # of the iterations so far
@@ -102,7 +110,9 @@ class QuantileSearch:
 
     @property
     def stalled(self) -> bool:
-        """Whether it walks on, and came hardly nearer in the last iteration, with all the pieces that it will ever have."""
+        """Whether it walks on, and came hardly nearer in the last iteration, with all the pieces that it
+        will ever have.
+        """
         return self._stalled and not self.polishing and self._levels[-1] == len(self.settings.levels) - 1
 
     @property
@@ -126,7 +136,9 @@ class QuantileSearch:
 
     def ask(self) -> Ask:
         """What to evaluate next."""
-        seed = int(np.random.SeedSequence([self.seed, self.iteration, self._rounds, len(self._polished)]).generate_state(1)[0])
+        seed = int(
+            np.random.SeedSequence([self.seed, self.iteration, self._rounds, len(self._polished)]).generate_state(1)[0]
+        )
         designs, steps = self.settings.levels[self.level]
         if self.metric is None:
             return Ask("look", self.at[None], seed, steps, influence=True)
@@ -137,7 +149,9 @@ class QuantileSearch:
         candidates = np.clip(self.at + np.array(LENGTHS)[:, None] * self.step(), self.low, self.high)
         return Ask("steps", candidates, seed, steps, influence=True)
 
-    def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None) -> None:
+    def tell(
+        self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None
+    ) -> None:
         """Take in what `ask` asked for."""
         if influence is not None:
             self.influence = influence
@@ -176,8 +190,12 @@ class QuantileSearch:
         found = uncertainty(self.metric, self.slopes, self.pull, free, self.influence, made)
         if free.all():
             return found
-        every = uncertainty(self.metric, self.slopes, self.pull, np.ones_like(free), self.influence, made)  # how far inwards it could be
-        error, half_width, told = (np.where(free, getattr(found, name), getattr(every, name)) for name in ("error", "half_width", "told"))
+        every = uncertainty(
+            self.metric, self.slopes, self.pull, np.ones_like(free), self.influence, made
+        )  # how far inwards it could be
+        error, half_width, told = (
+            np.where(free, getattr(found, name), getattr(every, name)) for name in ("error", "half_width", "told")
+        )
         return Uncertainty(error, half_width, found.correlation, told)
 
     def _walk(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray) -> None:
@@ -218,7 +236,11 @@ class QuantileSearch:
         self._polished, self._rounds, self._fresh = [], self._rounds + 1, False
         if self._rounds > self.settings.polish_rounds:
             most = self.settings.most_iterations
-            self.done = "settled" if not self._cut_short else f"not settled after {most} iterations, which the intervals do not know"
+            self.done = (
+                "settled"
+                if not self._cut_short
+                else f"not settled after {most} iterations, which the intervals do not know"
+            )
 
     def _design(self) -> np.ndarray:
         """A design around the present point, with other combinations of the knobs in every iteration.

@@ -1,7 +1,8 @@
-"""A rehearsal: known parameters are planted in the user's own robot, which walks the same commands, and fitted as a log would be.
+"""A rehearsal: known parameters are planted in the user's own robot, which walks the same commands, and
+fitted as a log would be.
 
-It tells before any hardware time what a log of this length, with this policy and these commands, would give: how far each
-parameter would be off, and whether the intervals hold.
+It tells before any hardware time what a log of this length, with this policy and these commands, would give: how far
+each parameter would be off, and whether the intervals hold.
 """
 
 from collections.abc import Callable
@@ -68,7 +69,9 @@ def rehearse(
         for name, value in noise.items()
         if name not in space.base.parameters and all(knob.parameter != name for knob in space.knobs)
     }
-    hidden = replace(space, base=Physics(robot, {**space.base.parameters, **beside}))  # noise that is no knob is there all the same
+    hidden = replace(
+        space, base=Physics(robot, {**space.base.parameters, **beside})
+    )  # noise that is no knob is there all the same
     run = Simulator(robot, make_agent, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
     log = _recorded(run, schedule, robot)
     again = schedule_of(log, robot, settle_s=settle_s, replay=schedule.replay is not None)
@@ -88,16 +91,28 @@ def plant(space: SearchSpace, noise: dict[str, float], rng: np.random.Generator)
 
 
 def noise_of(
-    log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], journal: Journal | None = None, seed: int = 0,
-    threads: int = 0, progress: Callable[[Progress], None] | None = None,
-) -> dict[str, float]:  # fmt: skip
+    log: RobotLog,
+    schedule: Schedule,
+    robot: Robot,
+    make_agent: Callable[[int], Agent],
+    journal: Journal | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> dict[str, float]:
     """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
     settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)
-    found = Fit(log, schedule, robot, make_agent, settings, journal, threads=threads, progress=progress).run().adaptation.settings
+    found = (
+        Fit(log, schedule, robot, make_agent, settings, journal, threads=threads, progress=progress)
+        .run()
+        .adaptation.settings
+    )
     return {name: float(np.max(found.get(name, 0.0))) for name in NOISE}
 
 
-def commands_to_rehearse(robot: Robot, rollouts: int, seconds: float, seed: int, settle_s: float = SETTLE_S) -> Schedule:
+def commands_to_rehearse(
+    robot: Robot, rollouts: int, seconds: float, seed: int, settle_s: float = SETTLE_S
+) -> Schedule:
     """A schedule of random commands, for a log that is still to be recorded."""
     contract = robot.contract
     ticks = round(seconds * contract.control_hz)

@@ -66,10 +66,13 @@ class FitResult:
     after: Measured
     held_before: Measured | None  # None: the log is too short to hold any back
     held_after: Measured | None
-    correlation: np.ndarray  # (n_knobs, n_knobs) of the errors of the estimates; those with the flag "no effect" have zeros
+    correlation: (
+        np.ndarray
+    )  # (n_knobs, n_knobs) of the errors of the estimates; those with the flag "no effect" have zeros
     stopped: str  # why the search ended, one sentence
     remarks: tuple[str, ...] = ()  # falls, down-weighted pieces, dropped knobs: one sentence each
-    traces: tuple[Traces, Traces | None] | None = None  # of fitted and of held-out episodes, where recorded targets were replayed
+    # of fitted and of held-out episodes, where recorded targets were replayed
+    traces: tuple[Traces, Traces | None] | None = None
     cost: str = "wasserstein"  # what `steps` tell
     knots: tuple[Point, ...] = ()
     tried: tuple[Tried, ...] = ()  # families, simplest first, where several were

@@ -1,6 +1,8 @@
-"""A whole fit: hold episodes back, see that every knob does something, search, polish, and say how far the answer may be off.
+"""A whole fit: hold episodes back, see that every knob does something, search, polish, and say how far the
+answer may be off.
 
-Everything that takes long goes through the journal, so that the same call continues after a kill and ends in the same numbers.
+Everything that takes long goes through the journal, so that the same call continues after a kill and ends
+in the same numbers.
 """
 
 import time
@@ -79,11 +81,22 @@ class Fit:
     """One fit; `run` does it all."""
 
     def __init__(
-        self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], settings: FitSettings, journal: Journal | None,
-        *, threads: int = 0, progress: Callable[[Progress], None] | None = None, start: Mapping[str, float] | None = None,
+        self,
+        log: RobotLog,
+        schedule: Schedule,
+        robot: Robot,
+        make_agent: Callable[[int], Agent],
+        settings: FitSettings,
+        journal: Journal | None,
+        *,
+        threads: int = 0,
+        progress: Callable[[Progress], None] | None = None,
+        start: Mapping[str, float] | None = None,
         base: Mapping[str, Any] | None = None,
-    ):  # fmt: skip
-        """`start` gives values to begin the search at, by the names of knobs; `base` what candidates have beside them."""
+    ):
+        """`start` gives values to begin the search at, by the names of knobs; `base` what candidates have
+        beside them.
+        """
         self.log, self.robot, self.make_agent, self.settings, self.threads = log, robot, make_agent, settings, threads
         self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
         space: SearchSpace = make_space(robot, settings)
@@ -105,12 +118,16 @@ class Fit:
         """Do it."""
         if self.held is None and self.settings.held_out > 0:
             self.remarks.append(
-                "the log is too short to hold episodes back: nothing says how the fit does on commands that it has not seen"
+                "the log is too short to hold episodes back: nothing says how the fit does on commands that it has not"
+                " seen"
             )
         before, held_before = self._measure(self._own, "measuring the gap"), self._measure_held(self._own)
         self._start_gap = before.gap.total
         if not before.gap.measurable and not self.problem.aligned:
-            stopped = f"no measurable gap: {before.gap.total:.4f} against a floor of {before.gap.total_floor:.4f}; nothing was changed"
+            stopped = (
+                f"no measurable gap: {before.gap.total:.4f} against a floor of {before.gap.total_floor:.4f}; nothing"
+                " was changed"
+            )
             n = len(self.space.knobs)
             unknown = Uncertainty(np.full(n, np.inf), np.full(n, np.inf), np.eye(n), np.zeros(n))
             return self._result(np.zeros(n), unknown, (before, before), (held_before, held_before), stopped, self._own)
@@ -122,12 +139,13 @@ class Fit:
         held_after = self._measure_held(found)
         if after.gap.fallen > self.settings.most_falling:
             raise MatchesByFalling(
-                f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it matches by falling, and is refused; "
-                "free fewer parameters, or tighten their bounds with --priors"
+                f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it"
+                " matches by falling, and is refused; free fewer parameters, or tighten their bounds with --priors"
             )
         if after.gap.fallen > FALLING + before.gap.fallen:
             self.remarks.append(
-                f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may match by falling; do not trust it for training"
+                f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may"
+                " match by falling; do not trust it for training"
             )
         return self._result(at, sure, (before, after), (held_before, held_after), stopped, found, silent=silent)
 
@@ -136,7 +154,14 @@ class Fit:
     def _problem(self) -> Problem:
         settings = self.settings
         return Problem(
-            self.log, self.robot, self.make_agent, self.space, self.fitted, self.threads, cost=settings.cost, kinds=settings.kinds
+            self.log,
+            self.robot,
+            self.make_agent,
+            self.space,
+            self.fitted,
+            self.threads,
+            cost=settings.cost,
+            kinds=settings.kinds,
         )
 
     def _drop_silent(self) -> tuple[Knob, ...]:
@@ -156,7 +181,9 @@ class Fit:
             raise FitError("no parameter that is free changes what the robot does in the simulator; free others")
         dropped = tuple(knob for knob, quiet in zip(self.space.knobs, silent, strict=True) if quiet)
         if dropped:
-            self.remarks.append(f"no effect on the simulated walk, so not fitted: {', '.join(knob.name for knob in dropped)}")
+            self.remarks.append(
+                f"no effect on the simulated walk, so not fitted: {', '.join(knob.name for knob in dropped)}"
+            )
             self.space = self.space.without(dropped)
             effort = self.problem.effort
             self.problem = self._problem()
@@ -177,7 +204,9 @@ class Fit:
                     break
         if self.steps:  # what was asked for after the last iteration was spent as well
             effort = self.problem.effort
-            self.steps[-1] = replace(self.steps[-1], evaluations=effort.evaluations, simulated_s=effort.simulated_s, wall_s=self.wall_s)
+            self.steps[-1] = replace(
+                self.steps[-1], evaluations=effort.evaluations, simulated_s=effort.simulated_s, wall_s=self.wall_s
+            )
         return search, stopped
 
     def _spent(self) -> str | None:
@@ -190,7 +219,9 @@ class Fit:
         return None
 
     def _hopeless(self, search: Search) -> str:
-        """Why to leave the rest to a richer family, as it comes no nearer and is far from episodes that it has not seen; empty else."""
+        """Why to leave the rest to a richer family, as it comes no nearer and is far from episodes that it
+        has not seen; empty else.
+        """
         factor = self.settings.give_up
         if factor is None or self.held is None or not isinstance(search, QuantileSearch) or not search.stalled:
             return ""
@@ -198,7 +229,10 @@ class Fit:
         assert left is not None
         if left.gap.total <= factor * left.gap.total_limit:
             return ""
-        return f"given up after {search.iteration} iterations: it came no nearer, with {left.gap.total:.3f} left on held-out episodes"
+        return (
+            f"given up after {search.iteration} iterations: it came no nearer, with {left.gap.total:.3f} left on"
+            " held-out episodes"
+        )
 
     def _advance(self, search: Search) -> None:
         ask = search.ask()
@@ -227,12 +261,16 @@ class Fit:
     def _network(self, space: CurvedSpace, at: np.ndarray) -> Network:
         """One that says what the curves say."""
         if self._show is not None:
-            self._show(Progress("teaching the network", gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
+            self._show(
+                Progress("teaching the network", gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s)
+            )
         groups = []
         for joints in groups_of(self.robot, self.settings.family.per_joint).values():
             seen = np.stack([self._seen[name][:, list(joints)].ravel() for name in INPUTS], axis=1)
             limit = limit_of(self.robot, joints, space.adds)
-            layers, _ = distill(space.curve_of(at, joints[0]), seen[np.isfinite(seen).all(axis=1)], limit, self.settings.seed)
+            layers, _ = distill(
+                space.curve_of(at, joints[0]), seen[np.isfinite(seen).all(axis=1)], limit, self.settings.seed
+            )
             groups.append(Group(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
         return Network(space.adds, tuple(groups))
 
@@ -240,12 +278,22 @@ class Fit:
         if self._show is not None:
             self._show(Progress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
         return measure(
-            self.log, schedule or self.fitted, self.robot, self.make_agent, physics=physics, seed=self.settings.seed + 7, threads=self.threads,
+            self.log,
+            schedule or self.fitted,
+            self.robot,
+            self.make_agent,
+            physics=physics,
+            seed=self.settings.seed + 7,
+            threads=self.threads,
             may_fall=physics is not self._own or schedule is not None,
-        )  # fmt: skip
+        )
 
     def _measure_held(self, physics: Physics) -> Measured | None:
-        return None if self.held is None else self._measure(physics, "measuring on episodes that were held back", self.held)
+        return (
+            None
+            if self.held is None
+            else self._measure(physics, "measuring on episodes that were held back", self.held)
+        )
 
     # Asking
 
@@ -266,7 +314,9 @@ class Fit:
             self.problem.count(len(ask.candidates), pieces, residuals=residuals)
         else:
             started = time.perf_counter()
-            answer = self.problem.evaluate(ask.candidates, ask.seed, pieces, residuals=residuals, influence=ask.influence)
+            answer = self.problem.evaluate(
+                ask.candidates, ask.seed, pieces, residuals=residuals, influence=ask.influence
+            )
             wall_s = time.perf_counter() - started
             if self._journal is not None:
                 keep_answer(self._journal, question, answer, wall_s)
@@ -291,7 +341,9 @@ class Fit:
     def _note(self, search: Search) -> None:
         values = tuple(float(value) for value in self.space.values(search.path[-1])[0])
         effort = self.problem.effort
-        self.steps.append(Step(search.iteration, search.costs[-1], effort.evaluations, effort.simulated_s, self.wall_s, values))
+        self.steps.append(
+            Step(search.iteration, search.costs[-1], effort.evaluations, effort.simulated_s, self.wall_s, values)
+        )
 
     def _tell(self, search: Search) -> None:
         if self._show is None:
@@ -300,18 +352,31 @@ class Fit:
             self._start_gap = search.costs[0]
         effort, knobs = self.problem.effort, self.space.knobs
         values, moved_by = self.space.values(search.at)[0], np.abs(search.at)
-        moved = tuple((knobs[k].name, knobs[k].start, float(values[k]), knobs[k].unit) for k in np.argsort(-moved_by)[:6])
+        moved = tuple(
+            (knobs[k].name, knobs[k].start, float(values[k]), knobs[k].unit) for k in np.argsort(-moved_by)[:6]
+        )
         gap = search.costs[-1] if search.costs else self._start_gap
         floor, stage = float("nan"), "searching"
         most_s = np.inf if self.settings.most_simulated_s is None else self.settings.most_simulated_s
-        ahead = min(self.settings.most_evaluations / max(effort.evaluations, 1), most_s / max(effort.simulated_s, 1e-9)) - 1
+        ahead = (
+            min(self.settings.most_evaluations / max(effort.evaluations, 1), most_s / max(effort.simulated_s, 1e-9)) - 1
+        )
         remaining = self.wall_s * ahead  # at most
         if isinstance(search, QuantileSearch):
             floor, remaining = self._floor(search), float(np.minimum(remaining, search.remaining(self.wall_s)))
             stage = "polishing" if search.polishing else "searching"
         self._show(
             Progress(
-                stage, search.iteration, gap, self._start_gap, floor, effort.evaluations, effort.simulated_s, self.wall_s, remaining, moved
+                stage,
+                search.iteration,
+                gap,
+                self._start_gap,
+                floor,
+                effort.evaluations,
+                effort.simulated_s,
+                self.wall_s,
+                remaining,
+                moved,
             )
         )
 
@@ -326,12 +391,21 @@ class Fit:
         return MEAN_DEVIATION * float(scatter.mean())
 
     def _result(
-        self, at: np.ndarray, sure: Uncertainty, gaps: tuple[Measured, Measured], held: tuple[Measured | None, Measured | None], stopped: str,
-        physics: Physics, *, silent: tuple[Knob, ...] = (),
-    ) -> FitResult:  # fmt: skip
+        self,
+        at: np.ndarray,
+        sure: Uncertainty,
+        gaps: tuple[Measured, Measured],
+        held: tuple[Measured | None, Measured | None],
+        stopped: str,
+        physics: Physics,
+        *,
+        silent: tuple[Knob, ...] = (),
+    ) -> FitResult:
         joints, family = self.robot.contract.joints, self.settings.family
         static = [k for k, knob in enumerate(self.space.knobs) if not isinstance(knob, Knot)]
-        own = _own_values(self.robot, tuple(knob for knob in (*self.space.knobs, *silent) if not isinstance(knob, Knot)))
+        own = _own_values(
+            self.robot, tuple(knob for knob in (*self.space.knobs, *silent) if not isinstance(knob, Knot))
+        )
         moved = physics is not self._own
         values = self.space.values(at)[0]
         found = []
@@ -343,10 +417,16 @@ class Fit:
             found.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
         for knob in silent:
             note = "turning it does not change the simulated walk at all"
-            found.append(_fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note))
+            found.append(
+                _fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note)
+            )
         knots = tuple(
             Point(
-                tuple(joints[e] for e in knob.entries), INPUTS[knob.input], knob.at, float(values[k]), float(knob.step * sure.half_width[k])
+                tuple(joints[e] for e in knob.entries),
+                INPUTS[knob.input],
+                knob.at,
+                float(values[k]),
+                float(knob.step * sure.half_width[k]),
             )
             for k, knob in enumerate(self.space.knobs)
             if isinstance(knob, Knot) and moved
@@ -368,10 +448,19 @@ class Fit:
         still = tuple(own[knob.name] for knob in silent)
         steps = tuple(replace(step, values=(*(step.values[k] for k in static), *still)) for step in self.steps)
         return FitResult(
-            adaptation, self.settings.search, steps, *gaps, *held, correlation=correlation, stopped=stopped, traces=traces,
-            remarks=tuple(self.remarks), cost="position error" if self.problem.aligned else self.settings.cost, knots=knots,
+            adaptation,
+            self.settings.search,
+            steps,
+            *gaps,
+            *held,
+            correlation=correlation,
+            stopped=stopped,
+            traces=traces,
+            remarks=tuple(self.remarks),
+            cost="position error" if self.problem.aligned else self.settings.cost,
+            knots=knots,
             gave_up=self._gave_up,
-        )  # fmt: skip
+        )
 
 
 def _traces(before: Measured, after: Measured) -> Traces:
@@ -390,8 +479,16 @@ def _own_values(robot: Robot, knobs: tuple[Knob, ...]) -> dict[str, float]:
 
 
 def _fitted(
-    knob: Knob, joints: tuple[str, ...], start: float, value: float, interval: tuple[float, float], flag: Flag, note: str
+    knob: Knob,
+    joints: tuple[str, ...],
+    start: float,
+    value: float,
+    interval: tuple[float, float],
+    flag: Flag,
+    note: str,
 ) -> Fitted:
     names = tuple("xyz") if PARAMETERS[knob.parameter].per == "axis" else joints
     where = tuple(names[k] for k in knob.entries)
-    return Fitted(knob.name, knob.parameter, where, knob.unit, start, value, interval, (knob.low, knob.high), flag, note)
+    return Fitted(
+        knob.name, knob.parameter, where, knob.unit, start, value, interval, (knob.low, knob.high), flag, note
+    )

@@ -31,13 +31,19 @@ class Search(Protocol):
         """What to evaluate next."""
         ...
 
-    def tell(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None) -> None:
+    def tell(
+        self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None
+    ) -> None:
         """Take in what was asked for."""
         ...
 
 
-def make_search(settings: FitSettings, low: np.ndarray, high: np.ndarray, kinds: np.ndarray, start: np.ndarray) -> Search:
-    """The search that is asked for, over knobs within bounds (low, high), in turns; `kinds` are those of the residuals' channels."""
+def make_search(
+    settings: FitSettings, low: np.ndarray, high: np.ndarray, kinds: np.ndarray, start: np.ndarray
+) -> Search:
+    """The search that is asked for, over knobs within bounds (low, high), in turns; `kinds` are those of
+    the residuals' channels.
+    """
     if settings.search == "quantile":
         return QuantileSearch(low, high, kinds, settings.seed, settings.quantile, start)
     separable = settings.cma.separable or settings.search == "sep-cma"

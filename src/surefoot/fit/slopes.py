@@ -1,9 +1,9 @@
 """Slopes that were learned from several designs, and what their own noise does to a search.
 
-A design shows each slope with some noise: chance, and the curvature of everything that moved along. Noise in a slope looks
-like steepness, in all directions alike: the search then takes steps that are too short where it is really flat (two knobs
-that nearly do the same), and believes its answer too much. What the runs of a design leave unexplained tells how large
-that noise is, and its expected part is taken off again.
+A design shows each slope with some noise: chance, and the curvature of everything that moved along. Noise in a slope
+looks like steepness, in all directions alike: the search then takes steps that are too short where it is really flat
+(two knobs that nearly do the same), and believes its answer too much. What the runs of a design leave unexplained tells
+how large that noise is, and its expected part is taken off again.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,9 @@ class Slopes:
         """The steepness matrix of some knobs, without what the noise of the slopes adds to it."""
         steep = self.white[:, free].T @ self.white[:, free]
         scale = np.sqrt(np.maximum(self.noise[free], 1e-12))
-        values, vectors = np.linalg.eigh(steep / np.outer(scale, scale))  # in these units the noise is one in every direction
+        values, vectors = np.linalg.eigh(
+            steep / np.outer(scale, scale)
+        )  # in these units the noise is one in every direction
         values = np.maximum(values - 1.0, LEAST_SHARE * np.maximum(values, 1e-9))
         return (vectors * values) @ vectors.T * np.outer(scale, scale)
 

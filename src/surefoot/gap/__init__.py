@@ -10,6 +10,19 @@ from surefoot.gap.scores import Score, score, scores
 from surefoot.gap.simulate import Candidates, Simulated, Simulator
 
 __all__ = [
-    "COSTS", "Candidates", "Cost", "Gap", "Measured", "Schedule", "Score", "Simulated", "Simulator", "make_cost", "measure", "robot_side",
-    "schedule_of", "score", "scores",
-]  # fmt: skip
+    "COSTS",
+    "Candidates",
+    "Cost",
+    "Gap",
+    "Measured",
+    "Schedule",
+    "Score",
+    "Simulated",
+    "Simulator",
+    "make_cost",
+    "measure",
+    "robot_side",
+    "schedule_of",
+    "score",
+    "scores",
+]

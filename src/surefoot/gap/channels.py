@@ -17,9 +17,16 @@ PUBLISHED: tuple[Kind, ...] = ("position", "velocity", "action")
 MECHANICAL: tuple[Kind, ...] = ("error", "change", "drag", "inertia")
 BASE: tuple[Kind, ...] = ("gyro", "gravity")
 UNITS: dict[Kind, str] = {
-    "position": "rad", "velocity": "rad/s", "action": "1", "error": "rad", "change": "rad/s", "drag": "rad", "inertia": "rad²/s",
-    "gyro": "rad/s", "gravity": "1",
-}  # fmt: skip
+    "position": "rad",
+    "velocity": "rad/s",
+    "action": "1",
+    "error": "rad",
+    "change": "rad/s",
+    "drag": "rad",
+    "inertia": "rad²/s",
+    "gyro": "rad/s",
+    "gravity": "1",
+}
 MEANINGS: dict[Kind, str] = {
     "position": "joint position",
     "velocity": "joint velocity",

@@ -1,7 +1,8 @@
-"""Costs: how far candidates are from the robot. All here see the same samples; match-s, with simulations of its own, does not. All can drive a search.
+"""Costs: how far candidates are from the robot. All here see the same samples; match-s, with simulations of its own,
+does not. All can drive a search.
 
-A cost is made from the robot's samples once and then scores populations: `cost(simulated) -> (n,)`. Samples of robot and
-simulator have the same order (piece by piece, tick by tick), which only the costs that compare in time make use of.
+A cost is made from the robot's samples once and then scores populations: `cost(simulated) -> (n,)`. Samples of robot
+and simulator have the same order (piece by piece, tick by tick), which only the costs that compare in time make use of.
 """
 
 from collections.abc import Callable
@@ -71,8 +72,8 @@ class Wasserstein:
 class Quantiles:
     """Quantile residuals: differences of block means of sorted samples, in units of the robot's spread.
 
-    Their mean square is the squared 2-Wasserstein distance (of the blocks) averaged over channels. As a vector it is what
-    Gauss-Newton needs. Assumes the same as `Wasserstein`.
+    Their mean square is the squared 2-Wasserstein distance (of the blocks) averaged over channels. As a vector it is
+    what Gauss-Newton needs. Assumes the same as `Wasserstein`.
     """
 
     def __init__(self, robot: Robot, blocks: int = BLOCKS):
@@ -92,7 +93,8 @@ class Quantiles:
         return np.stack([self.residual(sort_channels(one)) for one in simulated.samples])
 
     def influence(self, samples: np.ndarray) -> np.ndarray:
-        """How much each piece pulls the residuals of one candidate, (pieces, n_channels × blocks); the pieces add up to zero.
+        """How much each piece pulls the residuals of one candidate, (pieces, n_channels × blocks); the
+        pieces add up to zero.
 
         The squares, summed over the pieces, are the variance of each residual from episode to episode, of robot and
         simulator together: what drawing the episodes anew many times would give, without drawing.
@@ -100,7 +102,9 @@ class Quantiles:
         return self._pulls(samples) - self._pulls(self._samples)
 
     def _pulls(self, samples: np.ndarray) -> np.ndarray:
-        """Of the block means. The derivative of a block's mean by the weight of one sample is the sample, clipped to the block."""
+        """Of the block means. The derivative of a block's mean by the weight of one sample is the sample,
+        clipped to the block.
+        """
         rows = sort_channels(samples)
         edges = rows[:, np.linspace(0, rows.shape[1] - 1, self.blocks + 1).round().astype(int)]
         first = np.flatnonzero(np.diff(self._piece, prepend=-1))
@@ -108,7 +112,9 @@ class Quantiles:
         pulls = np.empty((len(first), len(rows), self.blocks))
         for block in range(self.blocks):
             inside = np.clip(samples, edges[:, block], edges[:, block + 1])
-            sums = np.add.reduceat(inside, first, axis=0, dtype=float)  # in single precision the mean of many samples is too coarse
+            sums = np.add.reduceat(
+                inside, first, axis=0, dtype=float
+            )  # in single precision the mean of many samples is too coarse
             pulls[:, :, block] = sums - share * sums.sum(axis=0)
         pulls *= self.blocks / (len(samples) * self._spread[:, None])
         return pulls.reshape(len(first), -1)
@@ -121,8 +127,8 @@ class Quantiles:
 class MatchObservations:
     """Root mean square distance of joint position and velocity at the same tick (match-o).
 
-    Assumes that robot and simulator started in the same state at the same time and that nothing random came between: in a
-    closed loop the two drift apart in phase, and the cost then measures the drift.
+    Assumes that robot and simulator started in the same state at the same time and that nothing random came between: in
+    a closed loop the two drift apart in phase, and the cost then measures the drift.
     """
 
     def __init__(self, robot: Robot):
@@ -131,7 +137,9 @@ class MatchObservations:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array([np.sqrt(np.square(one[:, self._picked] / self._spread - self._robot).mean()) for one in simulated.samples])
+        return np.array(
+            [np.sqrt(np.square(one[:, self._picked] / self._spread - self._robot).mean()) for one in simulated.samples]
+        )
 
 
 class MeanDiscrepancy:
@@ -151,7 +159,9 @@ class MeanDiscrepancy:
         self._robot = self._mean(robot.samples)
 
     def _mean(self, samples: np.ndarray) -> np.ndarray:
-        return np.sqrt(2 / FEATURES) * np.cos((samples / self._spread) @ self._project + self._phase).mean(axis=0, dtype=float)
+        return np.sqrt(2 / FEATURES) * np.cos((samples / self._spread) @ self._project + self._phase).mean(
+            axis=0, dtype=float
+        )
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Root of the squared discrepancy, (n,)."""
@@ -161,8 +171,8 @@ class MeanDiscrepancy:
 class Sliced:
     """Mean 1-D Wasserstein distance along random directions through all channels at once (sliced).
 
-    Assumes the same commands. Sees how joints go together, which marginals miss; each direction is a blur of all channels,
-    so what is wrong in one joint shows less.
+    Assumes the same commands. Sees how joints go together, which marginals miss; each direction is a blur of all
+    channels, so what is wrong in one joint shows less.
     """
 
     def __init__(self, robot: Robot, seed: int = 0):
@@ -219,5 +229,7 @@ def make_cost(name: str, robot: Robot) -> Cost:
     """A cost by name, of those that score samples."""
     check_cost(name)
     if name in HORIZONS:
-        raise GapError(f"{name} runs simulations of its own and cannot score these samples; surefoot.gap.match_state does")
+        raise GapError(
+            f"{name} runs simulations of its own and cannot score these samples; surefoot.gap.match_state does"
+        )
     return COSTS[name](robot)

@@ -10,7 +10,9 @@ import numpy as np
 
 def sort_channels(samples: np.ndarray) -> np.ndarray:
     """Samples (..., n, n_channels) as sorted rows (..., n_channels, n)."""
-    rows = np.swapaxes(samples, -1, -2).copy(order="C")  # a copy even where the layout fits: sorting in place must not touch the samples
+    rows = np.swapaxes(samples, -1, -2).copy(
+        order="C"
+    )  # a copy even where the layout fits: sorting in place must not touch the samples
     rows.sort(axis=-1)
     return rows
 
@@ -20,7 +22,9 @@ def w1_sorted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     n, m = a.shape[-1], b.shape[-1]
     if n == m:
         return np.abs(a - b).mean(axis=-1)
-    edges = np.union1d(np.arange(1, n) * m, np.arange(1, m) * n)  # in units of 1 / (n m): whole numbers, so that nothing is rounded
+    edges = np.union1d(
+        np.arange(1, n) * m, np.arange(1, m) * n
+    )  # in units of 1 / (n m): whole numbers, so that nothing is rounded
     edges = np.concatenate([[0], edges, [n * m]])
     middle = edges[:-1]
     width = np.diff(edges) / (n * m)
@@ -35,8 +39,8 @@ def wasserstein(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def quantile_means(rows: np.ndarray, blocks: int) -> np.ndarray:
     """Means of the sorted values in equal blocks of probability, (..., n) -> (..., blocks).
 
-    Averages of the quantile function rather than points of it: they use every sample, so they scatter less. A sample that
-    lies across the edge of two blocks counts in both, by its parts.
+    Averages of the quantile function rather than points of it: they use every sample, so they scatter less. A sample
+    that lies across the edge of two blocks counts in both, by its parts.
     """
     n = rows.shape[-1]
     total = np.zeros((*rows.shape[:-1], n + 1))

@@ -1,14 +1,14 @@
 """match-s: the simulator is put into the robot's whole state, runs for a few ticks, and is compared in time.
 
 Assumes that the base was measured (motion capture) on the clock of the joints, that nothing random happens within the
-horizon, and that the state is all there is: the last action is on its way to delayed motors, and nothing older; heat and
-play of the gears are not part of it. With a horizon of one
-tick it compares single steps; over the whole rollout it is match-o with the base. It needs its own simulations, so it is
-not one of the costs that score the samples of a gap.
+horizon, and that the state is all there is: the last action is on its way to delayed motors, and nothing older; heat
+and play of the gears are not part of it. With a horizon of one tick it compares single steps; over the whole rollout it
+is match-o with the base. It needs its own simulations, so it is not one of the costs that score the samples of a gap.
 
-The policy stays in the loop, as in every other cost: at each tick it is given what the simulator's sensors say, and after a
-reset the recorded action as its previous one. Replaying the recorded actions would be the other way. Over one tick the two
-are the same, but for noise, delay or history in what the policy observes; over many ticks a replay is an open loop.
+The policy stays in the loop, as in every other cost: at each tick it is given what the simulator's sensors say, and
+after a reset the recorded action as its previous one. Replaying the recorded actions would be the other way. Over one
+tick the two are the same, but for noise, delay or history in what the policy observes; over many ticks a replay is an
+open loop.
 """
 
 from collections.abc import Callable
@@ -39,15 +39,19 @@ def refuse_unknown_base(log: RobotLog) -> None:
     missing = [name for name in STATE if getattr(log, name) is None]
     if missing:
         raise GapError(
-            f"match-s puts the simulator back into the robot's whole state again and again, and the log does not hold {', '.join(missing)}; "
-            "record with motion capture (a virtual robot with `surefoot record --base`), or choose a cost that needs joints alone (wasserstein)"
+            "match-s puts the simulator back into the robot's whole state again and again, and the log does not hold"
+            f" {', '.join(missing)}; record with motion capture (a virtual robot with `surefoot record --base`), or"
+            " choose a cost that needs joints alone (wasserstein)"
         )
 
 
 def refuse_clock(agent: Agent) -> PolicyAgent:
     """An agent that can start in the middle of a walk; one with a clock of its own cannot."""
     if not isinstance(agent, PolicyAgent):
-        raise GapError(f"match-s starts in the middle of a walk, and {agent.label} cannot: it takes a policy that acts on what it observes")
+        raise GapError(
+            f"match-s starts in the middle of a walk, and {agent.label} cannot: it takes a policy that acts on what it"
+            " observes"
+        )
     return agent
 
 
@@ -56,7 +60,9 @@ class Matched:
     """How near n candidates stay to the robot."""
 
     cost: np.ndarray  # (n,) root mean square distance of the whole state, in units of the robot's own spread
-    fallen: np.ndarray  # (n,) share of the segments that ended on the floor or became unstable; within a tick hardly any can
+    fallen: (
+        np.ndarray
+    )  # (n,) share of the segments that ended on the floor or became unstable; within a tick hardly any can
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +87,16 @@ class MatchState:
     """Scores candidates on the segments of a schedule: `horizon` ticks each, or the whole piece with 0."""
 
     def __init__(
-        self, log: RobotLog, schedule: Schedule, robot: Robot, make_agent: Callable[[int], Agent], horizon: int, *, threads: int = 0,
+        self,
+        log: RobotLog,
+        schedule: Schedule,
+        robot: Robot,
+        make_agent: Callable[[int], Agent],
+        horizon: int,
+        *,
+        threads: int = 0,
         physics_hz: float | None = None,
-    ):  # fmt: skip
+    ):
         refuse_unknown_base(log)
         refuse_clock(make_agent(1))
         self._robot, self._make_agent, self._threads, self._physics_hz = robot, make_agent, threads, physics_hz
@@ -92,12 +105,18 @@ class MatchState:
             name: np.asarray(getattr(log, name), dtype=float) for name in ("command", "action", *JOINTS, *STATE)
         }
         size = np.linalg.norm(self._rows["quaternion"], axis=1, keepdims=True)
-        self._rows["quaternion"] = self._rows["quaternion"] / np.where(size > 0, size, np.nan)  # single precision is off by 0.7 mrad
-        self._segments = _segments(schedule, horizon, np.all([np.isfinite(self._rows[name]).all(axis=1) for name in STATE], axis=0))
+        self._rows["quaternion"] = self._rows["quaternion"] / np.where(
+            size > 0, size, np.nan
+        )  # single precision is off by 0.7 mrad
+        self._segments = _segments(
+            schedule, horizon, np.all([np.isfinite(self._rows[name]).all(axis=1) for name in STATE], axis=0)
+        )
         self._unit = self._units(np.concatenate([np.arange(rows.start, rows.stop) for rows in schedule.rows]))
 
     def seconds(self, pieces: np.ndarray | None = None) -> float:
-        """Simulated time that one candidate takes on all pieces, or on some; short segments run along to the end of the longest."""
+        """Simulated time that one candidate takes on all pieces, or on some; short segments run along to
+        the end of the longest.
+        """
         picked = self._picked(pieces)
         return len(picked.first) * picked.ticks * self._dt_s
 
@@ -114,9 +133,14 @@ class MatchState:
         turns = -(-len(segments.first) // max(1, MOST_WORLDS // n))
         size = -(-len(segments.first) // turns)
         worlds = Worlds(
-            self._robot, n * size, seed=seed, threads=self._threads, noise_period=size, physics_hz=self._physics_hz,
+            self._robot,
+            n * size,
+            seed=seed,
+            threads=self._threads,
+            noise_period=size,
+            physics_hz=self._physics_hz,
             torque_speed=space is not None and space.torque_speed,
-        )  # fmt: skip
+        )
         if space is not None:
             space.apply(worlds, candidates, size)
         agent = refuse_clock(self._make_agent(n * size))
@@ -124,7 +148,9 @@ class MatchState:
         for turn in range(turns):
             chosen = np.arange(turn * size, (turn + 1) * size)
             real = chosen < len(segments.first)  # the last turn is filled up with copies that do not count
-            squares, down, seen = self._run(worlds, agent, n, segments.pick(np.minimum(chosen, len(segments.first) - 1)), real)
+            squares, down, seen = self._run(
+                worlds, agent, n, segments.pick(np.minimum(chosen, len(segments.first) - 1)), real
+            )
             total, fallen, count = total + squares, fallen + down, count + seen
         return Matched(np.sqrt(total / count), fallen / len(segments.first))
 
@@ -132,7 +158,8 @@ class MatchState:
         picked = self._segments if pieces is None else self._segments.pick(np.isin(self._segments.piece, pieces))
         if not len(picked.first):
             raise GapError(
-                "no piece of the log is long enough for this horizon of match-s, with the base's state known all along; give a shorter one, such as match-s-1"
+                "no piece of the log is long enough for this horizon of match-s, with the base's state known all along;"
+                " give a shorter one, such as match-s-1"
             )
         return picked
 
@@ -150,8 +177,10 @@ class MatchState:
 
     def _run(
         self, worlds: Worlds, agent: PolicyAgent, n: int, segments: Segments, real: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, int]:  # fmt: skip
-        """Of each candidate: squared distances summed over `real` segments and ticks, and falls; of how many numbers the sums are made."""
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Of each candidate: squared distances summed over `real` segments and ticks, and falls; of how
+        many numbers the sums are made.
+        """
         rows, size = self._rows, len(segments.first)
         place = rows["base_position_m"][segments.first]
         start = place * (0.0, 0.0, 1.0)  # the floor is the same everywhere: all start at its middle
@@ -160,10 +189,15 @@ class MatchState:
             return np.tile(rows[name][at], (n, 1))
 
         worlds.reset(
-            joint_position_rad=np.clip(tiled("joint_position_rad", segments.first), *np.array(self._robot.contract.position_limit_rad).T),
-            joint_velocity_rad_s=tiled("joint_velocity_rad_s", segments.first), base_position_m=np.tile(start, (n, 1)),
-            base_quaternion=tiled("quaternion", segments.first), base_velocity=tiled("base_velocity", segments.first), last_action=tiled("action", segments.first - 1),
-        )  # fmt: skip
+            joint_position_rad=np.clip(
+                tiled("joint_position_rad", segments.first), *np.array(self._robot.contract.position_limit_rad).T
+            ),
+            joint_velocity_rad_s=tiled("joint_velocity_rad_s", segments.first),
+            base_position_m=np.tile(start, (n, 1)),
+            base_quaternion=tiled("quaternion", segments.first),
+            base_velocity=tiled("base_velocity", segments.first),
+            last_action=tiled("action", segments.first - 1),
+        )
         agent.reset(None)
         agent.remember(tiled("action", segments.first - 1))
         total, count, down = np.zeros(n), 0, np.zeros((n, size), dtype=bool)
@@ -173,9 +207,15 @@ class MatchState:
             at = np.minimum(segments.first + tick + 1, segments.last)
             recorded = {name: rows[name][at] for name in (*JOINTS, *STATE)}
             recorded["base_position_m"] = recorded["base_position_m"] - place + start
-            reached = {name: getattr(worlds, name).reshape(n, size, -1) for name in (*JOINTS, "base_position_m", "base_velocity")}
+            reached = {
+                name: getattr(worlds, name).reshape(n, size, -1)
+                for name in (*JOINTS, "base_position_m", "base_velocity")
+            }
             apart = [(reached[name] - recorded[name]) / self._unit[name] for name in reached]
-            apart.append(_angle(worlds.base_quaternion.reshape(n, size, 4), recorded["quaternion"])[..., None] / self._unit["quaternion"])
+            apart.append(
+                _angle(worlds.base_quaternion.reshape(n, size, 4), recorded["quaternion"])[..., None]
+                / self._unit["quaternion"]
+            )
             squares = np.square(np.concatenate(apart, axis=2))
             total += squares[:, going].sum(axis=(1, 2))
             count += int(going.sum()) * squares.shape[2]
@@ -212,13 +252,22 @@ def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, ph
     played = replace(log, **columns)
     return float(
         match_state(
-            played, simulator.schedule, simulator.robot, simulator.make_agent, horizon, physics, seed=seed + 1, threads=simulator.threads
+            played,
+            simulator.schedule,
+            simulator.robot,
+            simulator.make_agent,
+            horizon,
+            physics,
+            seed=seed + 1,
+            threads=simulator.threads,
         )[0]
     )
 
 
 def _segments(schedule: Schedule, horizon: int, known: np.ndarray) -> Segments:
-    """All segments of a schedule whose rows are `known` (rows,): motion capture loses sight of the robot now and then."""
+    """All segments of a schedule whose rows are `known` (rows,): motion capture loses sight of the robot
+    now and then.
+    """
     found = []
     for piece, rows in enumerate(schedule.rows):
         ticks = horizon or max(rows.stop - rows.start - 2, 1)
@@ -229,6 +278,8 @@ def _segments(schedule: Schedule, horizon: int, known: np.ndarray) -> Segments:
 
 
 def _angle(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Angle between orientations (..., 4), unit quaternions, rad: from their chord, which is exact for small angles too."""
+    """Angle between orientations (..., 4), unit quaternions, rad: from their chord, which is exact for
+    small angles too.
+    """
     chord = np.minimum(np.linalg.norm(one - other, axis=-1), np.linalg.norm(one + other, axis=-1))
     return 4 * np.arcsin(np.clip(chord / 2, 0.0, 1.0))

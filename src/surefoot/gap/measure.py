@@ -72,13 +72,27 @@ class Gap:
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return {
-            "total": self.total, "interval": list(self.interval), "floor": self.total_floor, "robot_floor": self.robot_floor,
-            "limit": self.total_limit, "measurable": self.measurable, "pieces": self.pieces, "seconds": self.seconds, "fallen": self.fallen,
+            "total": self.total,
+            "interval": list(self.interval),
+            "floor": self.total_floor,
+            "robot_floor": self.robot_floor,
+            "limit": self.total_limit,
+            "measurable": self.measurable,
+            "pieces": self.pieces,
+            "seconds": self.seconds,
+            "fallen": self.fallen,
             "channels": [
-                {"where": c.where, "kind": c.kind, "distance": float(d), "floor": float(f), "limit": float(m), "spread": float(s)}
+                {
+                    "where": c.where,
+                    "kind": c.kind,
+                    "distance": float(d),
+                    "floor": float(f),
+                    "limit": float(m),
+                    "spread": float(s),
+                }
                 for c, d, f, m, s in zip(self.channels, self.distance, self.floor, self.limit, self.spread, strict=True)
             ],
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +130,11 @@ def measure(
     journal: Journal | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
-    """Run the simulator several times under the log's commands, and compare; one that mostly falls is refused unless it may.
+    """Run the simulator several times under the log's commands, and compare; one that mostly falls is
+    refused unless it may.
 
-    `physics` is what is simulated, or a space of which `point` is. With a journal, a run that was killed continues with the runs that are missing.
+    `physics` is what is simulated, or a space of which `point` is. With a journal, a run that was killed continues with
+    the runs that are missing.
     """
     kinds = kinds_in(log, kinds)
     side = robot_side(log, schedule, robot, kinds)
@@ -161,14 +177,27 @@ def _gap(side: RobotSide, runs: list[Simulated], schedule: Schedule, rng: np.ran
     cost = Wasserstein(side)
     to_robot = np.stack([cost.per_channel(run)[0] for run in runs])
     played = _each_plays_the_robot(runs, side)
-    limit, total_limit = (value.mean(axis=0) + SIGMAS * value.std(axis=0, ddof=1) for value in (played, played.mean(axis=1)))
-    robot_floor = _split(side.samples, side, rng) / max(_split(runs[0].samples[0], side, rng), 1e-12) * float(played.mean())
+    limit, total_limit = (
+        value.mean(axis=0) + SIGMAS * value.std(axis=0, ddof=1) for value in (played, played.mean(axis=1))
+    )
+    robot_floor = (
+        _split(side.samples, side, rng) / max(_split(runs[0].samples[0], side, rng), 1e-12) * float(played.mean())
+    )
     return Gap(
-        channels=side.channels, spread=side.spread, distance=to_robot.mean(axis=0), floor=played.mean(axis=0), limit=limit,
-        total=float(to_robot.mean()), interval=_interval(side, runs, float(to_robot.mean()), rng), total_floor=float(played.mean()),
-        robot_floor=robot_floor, total_limit=float(total_limit), pieces=schedule.n, seconds=len(side.samples) * schedule.dt_s,
+        channels=side.channels,
+        spread=side.spread,
+        distance=to_robot.mean(axis=0),
+        floor=played.mean(axis=0),
+        limit=limit,
+        total=float(to_robot.mean()),
+        interval=_interval(side, runs, float(to_robot.mean()), rng),
+        total_floor=float(played.mean()),
+        robot_floor=robot_floor,
+        total_limit=float(total_limit),
+        pieces=schedule.n,
+        seconds=len(side.samples) * schedule.dt_s,
         fallen=float(np.mean([run.fallen[0] for run in runs])),
-    )  # fmt: skip
+    )
 
 
 def _each_plays_the_robot(runs: list[Simulated], side: RobotSide) -> np.ndarray:

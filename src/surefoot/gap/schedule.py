@@ -1,12 +1,12 @@
 """From a log to what the simulator must repeat: pieces of unbroken time with their commands, and the robot's samples.
 
-A piece is a run of usable rows at the control rate, long ones cut into parts. Every piece starts the simulator anew, so the
-first `settle_s` of each is dropped on both sides: the simulator has to find into the gait, and so may the robot. A robot that
-rises to a posture is compared from the starts of its episodes only, since the simulator starts level.
+A piece is a run of usable rows at the control rate, long ones cut into parts. Every piece starts the simulator anew, so
+the first `settle_s` of each is dropped on both sides: the simulator has to find into the gait, and so may the robot. A
+robot that rises to a posture is compared from the starts of its episodes only, since the simulator starts level.
 
-Episodes that start from a stance are all in the same phase of the gait, so where a piece begins and ends cuts all of them
-alike, and a recording that starts late by a tenth of a second is cut elsewhere: that alone would be a gap. Ticks near both
-ends are therefore left out at random, the nearer the more, alike for robot and simulator.
+Episodes that start from a stance are all in the same phase of the gait, so where a piece begins and ends cuts all of
+them alike, and a recording that starts late by a tenth of a second is cut elsewhere: that alone would be a gap. Ticks
+near both ends are therefore left out at random, the nearer the more, alike for robot and simulator.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,8 @@ class Schedule:
     rows: tuple[slice, ...]  # of the log, one for each piece
     episode: np.ndarray  # (n,) of the log
     dt_s: float
-    replay: np.ndarray | None = None  # (n, t, n_joints) recorded actions, played again on a robot that hangs; None: a policy walks
+    # (n, t, n_joints) recorded actions, played again on a robot that hangs; None: a policy walks
+    replay: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -57,9 +58,14 @@ class Schedule:
     def pick(self, pieces: np.ndarray) -> "Schedule":
         """Some of the pieces."""
         return Schedule(
-            self.command[pieces], self.start_rad[pieces], self.counted[pieces], tuple(self.rows[i] for i in pieces),
-            self.episode[pieces], self.dt_s, None if self.replay is None else self.replay[pieces],
-        )  # fmt: skip
+            self.command[pieces],
+            self.start_rad[pieces],
+            self.counted[pieces],
+            tuple(self.rows[i] for i in pieces),
+            self.episode[pieces],
+            self.dt_s,
+            None if self.replay is None else self.replay[pieces],
+        )
 
 
 def schedule_of(
@@ -67,8 +73,8 @@ def schedule_of(
 ) -> Schedule:
     """Cut a log into pieces; refuses what cannot be compared, with the way out.
 
-    With `replay` the recorded actions are played again instead of running a policy: for legs in the air on a stand, where
-    there is no loop to close, and no command.
+    With `replay` the recorded actions are played again instead of running a policy: for legs in the air on a stand,
+    where there is no loop to close, and no command.
     """
     contract = robot.contract
     usable = np.ones(len(log.time_s), dtype=bool) if usable is None else usable
@@ -77,7 +83,10 @@ def schedule_of(
     _refuse(log, contract, usable, replay)
     said = log.metadata.get("posture")
     if isinstance(said, str) and said != robot.posture.name and not replay:
-        raise GapError(f"the log is of a robot in the posture {shown(said)}, and not {robot.posture.name!r}; give its policy with --policy")
+        raise GapError(
+            f"the log is of a robot in the posture {shown(said)}, and not {robot.posture.name!r}; give its policy with"
+            " --policy"
+        )
     dt_s = contract.control_dt_s
     settle = round(settle_s * contract.control_hz)
     shortest = settle + max(round(SHORTEST_S * contract.control_hz), 2)
@@ -86,17 +95,24 @@ def schedule_of(
     if not robot.posture.level and not replay:
         found = _from_the_start(found, log, robot)
     settling = [
-        settle if any(rows.start == part.start for rows in whole) else max(settle, round(WALKING_SETTLE_S * contract.control_hz))
+        (
+            settle
+            if any(rows.start == part.start for rows in whole)
+            else max(settle, round(WALKING_SETTLE_S * contract.control_hz))
+        )
         for part in found
     ]
     compared_s = sum(rows.stop - rows.start - start for rows, start in zip(found, settling, strict=True)) * dt_s
     if len(found) < FEWEST_PIECES:
         raise GapError(
-            f"{'only one episode' if found else 'no episode'} of the log has {settle_s + SHORTEST_S:g} s of unbroken, usable walking; the robot is also compared with "
-            f"itself, which takes at least {FEWEST_PIECES}: {GOOD_LOG}"
+            f"{'only one episode' if found else 'no episode'} of the log has {settle_s + SHORTEST_S:g} s of unbroken,"
+            f" usable walking; the robot is also compared with itself, which takes at least {FEWEST_PIECES}: {GOOD_LOG}"
         )
     if compared_s < LEAST_S:
-        raise GapError(f"{compared_s:.1f} s of the log can be compared, after settling; at least {LEAST_S:g} s are needed: {GOOD_LOG}")
+        raise GapError(
+            f"{compared_s:.1f} s of the log can be compared, after settling; at least {LEAST_S:g} s are needed:"
+            f" {GOOD_LOG}"
+        )
     longest = max(rows.stop - rows.start for rows in found)
     command, counted = np.zeros((len(found), longest, 3)), np.zeros((len(found), longest), dtype=bool)
     played = np.zeros((len(found), longest, contract.n_joints)) if replay else None
@@ -104,12 +120,16 @@ def schedule_of(
         size = rows.stop - rows.start
         command[i, :size] = log.command[rows]
         command[i, size:] = log.command[rows.stop - 1]
-        counted[i, settling[i] : size] = True if replay else _soft_edges(size - settling[i], round(EDGE_S * contract.control_hz), i)
+        counted[i, settling[i] : size] = (
+            True if replay else _soft_edges(size - settling[i], round(EDGE_S * contract.control_hz), i)
+        )
         if played is not None:
             played[i, :size] = log.action[rows]
             played[i, size:] = log.action[rows.stop - 1]
     start = np.clip(log.joint_position_rad[[rows.start for rows in found]], *np.array(contract.position_limit_rad).T)
-    return Schedule(command, start.astype(float), counted, tuple(found), log.episode[[rows.start for rows in found]], dt_s, played)
+    return Schedule(
+        command, start.astype(float), counted, tuple(found), log.episode[[rows.start for rows in found]], dt_s, played
+    )
 
 
 def robot_samples(log: RobotLog, schedule: Schedule, contract: Contract, kinds: tuple[Kind, ...]) -> list[np.ndarray]:
@@ -117,7 +137,15 @@ def robot_samples(log: RobotLog, schedule: Schedule, contract: Contract, kinds: 
     found = []
     for i, rows in enumerate(schedule.rows):
         gyro, gravity = (None if part is None else part[rows] for part in (log.gyro_rad_s, log.gravity))
-        made = columns(contract, kinds, log.joint_position_rad[rows], log.joint_velocity_rad_s[rows], log.action[rows], gyro, gravity)
+        made = columns(
+            contract,
+            kinds,
+            log.joint_position_rad[rows],
+            log.joint_velocity_rad_s[rows],
+            log.action[rows],
+            gyro,
+            gravity,
+        )
         found.append(made[schedule.counted[i, : len(made)]])
     return found
 
@@ -131,8 +159,8 @@ def kinds_in(log: RobotLog, wanted: tuple[Kind, ...]) -> tuple[Kind, ...]:
 def spread_of(samples: np.ndarray, channels: tuple[Channel, ...]) -> np.ndarray:
     """The robot's own spread in each channel, (n_channels,): the unit of distances.
 
-    A channel that does not move (a locked joint) takes a hundredth of the largest spread of its kind, so that nothing is
-    divided by zero and its noise does not count as a gap.
+    A channel that does not move (a locked joint) takes a hundredth of the largest spread of its kind, so that nothing
+    is divided by zero and its noise does not count as a gap.
     """
     spread = samples.std(axis=0, dtype=float)
     for kind in {channel.kind for channel in channels}:
@@ -153,8 +181,9 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
     if set(log.joints) != set(contract.joints):
         said = log.metadata.get("robot")
         raise GapError(
-            f"the log is of another robot{f' ({said})' if isinstance(said, str) else ''} than {contract.robot}: its joints are {_few(log.joints)}, "
-            f"and not {_few(contract.joints)}; give the robot that wrote it with --robot, or name the joints in the import's --map"
+            f"the log is of another robot{f' ({said})' if isinstance(said, str) else ''} than {contract.robot}: its"
+            f" joints are {_few(log.joints)}, and not {_few(contract.joints)}; give the robot that wrote it with"
+            " --robot, or name the joints in the import's --map"
         )
     if log.joints != contract.joints:
         raise GapError(
@@ -164,11 +193,15 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
     assumed = log.metadata.get("assumed")
     if not replay and isinstance(assumed, dict) and "command" in assumed and not np.any(log.command):
         raise GapError(
-            "the log has no velocity commands, so the policy cannot be run as it was on the robot; record them, or give them in the import's --map"
-            " (legs in the air, with no policy at all, are fitted with `surefoot fit --policy replay`)"
+            "the log has no velocity commands, so the policy cannot be run as it was on the robot; record them, or give"
+            " them in the import's --map (legs in the air, with no policy at all, are fitted with `surefoot fit"
+            " --policy replay`)"
         )
     if not np.isfinite(log.action).any() or not np.any(log.action):
-        raise GapError("the log has no actions (all are zero); a gap is measured in the loop, and needs what the policy said: record them")
+        raise GapError(
+            "the log has no actions (all are zero); a gap is measured in the loop, and needs what the policy said:"
+            " record them"
+        )
     for name in REQUIRED:
         if not np.isfinite(getattr(log, name)[usable]).all():
             raise GapError(f"{name} holds values that are not finite; `surefoot doctor` says where")
@@ -178,8 +211,8 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
         raise GapError(f"its {about_unit(unit)}; {way_out(unit)}")
     if len(measured) and not 0.8 < float(np.median(measured)) / contract.control_dt_s < 1.25:
         raise GapError(
-            f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every {1e3 * contract.control_dt_s:.3g} ms; "
-            "import it again with this robot, which puts it on the control rate"
+            f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every"
+            f" {1e3 * contract.control_dt_s:.3g} ms; import it again with this robot, which puts it on the control rate"
         )
 
 
@@ -194,12 +227,15 @@ def _few(names: tuple[str, ...]) -> str:
 
 
 def _from_the_start(found: list[slice], log: RobotLog, robot: Robot) -> list[slice]:
-    """The pieces that begin with their episode: the simulator starts level, and a robot that has risen already does not."""
+    """The pieces that begin with their episode: the simulator starts level, and a robot that has risen
+    already does not.
+    """
     kept = [rows for rows in found if rows.start == 0 or log.episode[rows.start - 1] != log.episode[rows.start]]
     if found and not kept:
         raise GapError(
-            f"no episode of the log can be used from its own start, where the robot rises to the posture {robot.posture.name!r}: the simulator starts level, and "
-            "cannot begin in the middle of a walk; see with `surefoot doctor` what was cut, or record each episode from before the robot rises"
+            "no episode of the log can be used from its own start, where the robot rises to the posture"
+            f" {robot.posture.name!r}: the simulator starts level, and cannot begin in the middle of a walk; see with"
+            " `surefoot doctor` what was cut, or record each episode from before the robot rises"
         )
     return kept
 

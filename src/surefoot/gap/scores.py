@@ -40,7 +40,9 @@ def score(measured: Measured, name: str) -> Score:
     side, runs = measured.robot, measured.runs
     value = float(np.mean(make_cost(name, side)(_stacked(runs))))
     pair = np.zeros((len(runs), len(runs)))
-    for i, run in enumerate(runs[1:], start=1):  # costs are symmetric (mmd up to its width), so that half of the pairs says everything
+    for i, run in enumerate(
+        runs[1:], start=1
+    ):  # costs are symmetric (mmd up to its width), so that half of the pairs says everything
         played = make_cost(name, RobotSide(run.samples[0], side.piece, side.channels, side.spread))
         pair[i, :i] = pair[:i, i] = played(_stacked(runs[:i]))
     means = pair.sum(axis=1) / (len(runs) - 1)
@@ -57,10 +59,14 @@ def state_score(measured: Measured, log: RobotLog, name: str, seed: int = 0, phy
     simulator, horizon = measured.simulator, HORIZONS[name]
     given = (simulator.schedule, simulator.robot, simulator.make_agent, horizon)
     value = float(match_state(log, *given, physics, seed=seed, threads=simulator.threads)[0])
-    played = np.array([state_floor(simulator, log, horizon, seed + 1000 * (run + 1), physics) for run in range(STATE_RUNS)])
+    played = np.array(
+        [state_floor(simulator, log, horizon, seed + 1000 * (run + 1), physics) for run in range(STATE_RUNS)]
+    )
     return Score(name, value, float(played.mean()), float(played.mean() + SIGMAS * played.std(ddof=1)))
 
 
 def _stacked(runs: tuple[Simulated, ...]) -> Simulated:
     """Several runs as candidates of one population."""
-    return Simulated(np.concatenate([run.samples for run in runs]), runs[0].piece, np.concatenate([run.fallen for run in runs]))
+    return Simulated(
+        np.concatenate([run.samples for run in runs]), runs[0].piece, np.concatenate([run.fallen for run in runs])
+    )

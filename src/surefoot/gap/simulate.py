@@ -82,7 +82,11 @@ class Simulator:
     physics_hz: float | None = None
 
     def run(
-        self, physics: Physics | Candidates | None, candidates: np.ndarray, seed: int, tick: Callable[[int, int], None] | None = None
+        self,
+        physics: Physics | Candidates | None,
+        candidates: np.ndarray,
+        seed: int,
+        tick: Callable[[int, int], None] | None = None,
     ) -> Simulated:
         """Simulate all candidates; `tick` gets control ticks done and to do."""
         n = len(candidates)
@@ -96,7 +100,9 @@ class Simulator:
         parts = [self._gather(self.roll(physics, part, seed, progress(i)), len(part)) for i, part in enumerate(turns)]
         if len(parts) == 1:
             return parts[0]
-        return Simulated(np.concatenate([p.samples for p in parts]), parts[0].piece, np.concatenate([p.fallen for p in parts]))
+        return Simulated(
+            np.concatenate([p.samples for p in parts]), parts[0].piece, np.concatenate([p.fallen for p in parts])
+        )
 
     def roll(
         self,
@@ -109,14 +115,26 @@ class Simulator:
         """The rollouts themselves, (candidates × pieces, ticks, ...); with `truth`, the base's state too."""
         schedule, n, space = self.schedule, len(candidates), as_candidates(physics)
         worlds = Worlds(
-            self.robot, n * schedule.n, threads=self.threads, seed=seed, noise_period=schedule.n, physics_hz=self.physics_hz,
-            torque_speed=space is not None and space.torque_speed, hang=schedule.replay is not None,
-        )  # fmt: skip
+            self.robot,
+            n * schedule.n,
+            threads=self.threads,
+            seed=seed,
+            noise_period=schedule.n,
+            physics_hz=self.physics_hz,
+            torque_speed=space is not None and space.torque_speed,
+            hang=schedule.replay is not None,
+        )
         if space is not None:
             space.apply(worlds, candidates, schedule.n)
         if schedule.replay is not None:  # nothing is random on a stand: the start is the recorded one
             worlds.reset(joint_position_rad=np.tile(schedule.start_rad, (n, 1)))
-            return rollout(worlds, ReplayAgent(np.tile(schedule.replay, (n, 1, 1))), np.tile(schedule.command, (n, 1, 1)), tick, truth)
+            return rollout(
+                worlds,
+                ReplayAgent(np.tile(schedule.replay, (n, 1, 1))),
+                np.tile(schedule.command, (n, 1, 1)),
+                tick,
+                truth,
+            )
         rng = np.random.default_rng([seed, 17])
         start = schedule.start_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, schedule.start_rad.shape)
         start = np.clip(start, *np.array(self.robot.contract.position_limit_rad).T)
@@ -126,12 +144,20 @@ class Simulator:
     def _gather(self, run: Rollout, n: int) -> Simulated:
         schedule = self.schedule
         made = columns(
-            self.robot.contract, self.kinds, run.joint_position_rad, run.joint_velocity_rad_s, run.action, run.gyro_rad_s, run.gravity
+            self.robot.contract,
+            self.kinds,
+            run.joint_position_rad,
+            run.joint_velocity_rad_s,
+            run.action,
+            run.gyro_rad_s,
+            run.gravity,
         )
         made = np.nan_to_num(made.reshape(n, schedule.n, *made.shape[1:]), copy=False, posinf=0.0, neginf=0.0)
         down = (run.fallen | ~run.valid).reshape(n, schedule.n, -1)
         last = schedule.counted.shape[1] - 1 - schedule.counted[:, ::-1].argmax(axis=1)
-        fallen = np.take_along_axis(np.maximum.accumulate(down, axis=2), last[None, :, None], axis=2)[..., 0].mean(axis=1)
+        fallen = np.take_along_axis(np.maximum.accumulate(down, axis=2), last[None, :, None], axis=2)[..., 0].mean(
+            axis=1
+        )
         piece = np.broadcast_to(np.arange(schedule.n)[:, None], schedule.counted.shape)[schedule.counted]
         return Simulated(made[:, schedule.counted], piece, fallen)
 
@@ -140,6 +166,7 @@ def refuse_falling(fallen: float, robot: Robot, label: str) -> None:
     """A policy that falls in the simulator says nothing about the difference to a robot that walks."""
     if fallen > 0.5:
         raise GapError(
-            f"{label} falls in {fallen:.0%} of the simulated episodes on {robot.name}, so the two cannot be compared; "
-            "check that policy, robot.yaml and log belong together, and that its actions are finite numbers (`surefoot doctor LOG --policy`, `surefoot evaluate`)"
+            f"{label} falls in {fallen:.0%} of the simulated episodes on {robot.name}, so the two cannot be compared;"
+            " check that policy, robot.yaml and log belong together, and that its actions are finite numbers"
+            " (`surefoot doctor LOG --policy`, `surefoot evaluate`)"
         )

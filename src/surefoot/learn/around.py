@@ -16,10 +16,12 @@ from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.physics import Physics
 from surefoot.sim.worlds import Worlds
 
-# With a gain or a motor that is off, the fit found other inertia and friction, which make up for it: drawn on top of those,
-# they would give robots that do not move as the log says.
+# With a gain or a motor that is off, the fit found other inertia and friction, which make up for it: drawn on top of
+# those, they would give robots that do not move as the log says.
 TRADED = frozenset({"kp_nm_per_rad", "kd_nms_per_rad", "motor_strength"})
-TRADED_FOR = frozenset({"armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "residual_error_nm_per_rad", "delta_error_rad_per_rad"})
+TRADED_FOR = frozenset(
+    {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "residual_error_nm_per_rad", "delta_error_rad_per_rad"}
+)
 SAME_MASS = frozenset({"base_mass_kg", "link_mass_kg"})  # the base is one of the links
 PROBES = 16  # random states in which left and right are compared
 EQUAL = 1e-6  # relative difference of two values, left and right, that count as the same
@@ -66,7 +68,8 @@ class Around:
                     seen.append(unit)
             worlds.set(parameter, array)
         if self.noisy:
-            # Noise is drawn at each physics step; what it does to a joint grows with the square root of a step's length.
+            # Noise is drawn at each physics step; what it does to a joint grows with the square root of a step's
+            # length.
             worlds.set("torque_noise_nm", worlds.get("torque_noise_nm") / np.sqrt(self.fitted_hz * worlds.physics_dt_s))
         return np.concatenate(seen, axis=1)
 
@@ -85,7 +88,9 @@ def around(adaptation: Adaptation, robot: Robot, spread: float, table: Randomiza
     priors = read_priors()
     probe = Worlds(robot, 1, threads=1, torque_speed=adaptation.physics(robot).torque_speed)
     knobs = [knob for knob in adaptation.knobs if knob.parameter in adaptation.settings]
-    knobs.sort(key=lambda knob: [one.parameter for one in adaptation.knobs].index(knob.parameter))  # of one parameter together
+    knobs.sort(
+        key=lambda knob: [one.parameter for one in adaptation.knobs].index(knob.parameter)
+    )  # of one parameter together
     spans = tuple(_span(knob, spread, priors.get(knob.parameter), probe) for knob in knobs)
     settled = set(adaptation.settings)
     settled |= SAME_MASS if settled & SAME_MASS else set()
@@ -119,7 +124,10 @@ def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
                 here, there = robot.contract.joints[k], robot.contract.joints[joints[0][k]]
                 unit = "" if PARAMETERS[name].unit == "1" else f" {PARAMETERS[name].unit}"
                 turned = f", which is {image[k]:.3g} in a mirror" if image[k] != value[joints[0][k]] else ""
-                return f"{name} differs between left and right ({here} has {value[k]:.3g}, {there} {value[joints[0][k]]:.3g}{unit}{turned})"
+                return (
+                    f"{name} differs between left and right ({here} has {value[k]:.3g}, {there}"
+                    f" {value[joints[0][k]]:.3g}{unit}{turned})"
+                )
     for span in found.spans:
         if _image(span, found.spans, joints) is None:
             return f"the range of {span.name} differs between left and right"
@@ -141,7 +149,9 @@ def _mirrors(worlds: Worlds, joints: Signed) -> bool:
 
     pairs = []
     if worlds.residual is not None:
-        pairs.append((worlds.residual(error, position, speed), worlds.residual(image(error), image(position), image(speed))))
+        pairs.append(
+            (worlds.residual(error, position, speed), worlds.residual(image(error), image(position), image(speed)))
+        )
     if worlds.action_delta is not None:
         delta = worlds.action_delta
         pairs.append((delta(at(position, speed), action), delta(at(image(position), image(speed)), image(action))))
@@ -149,7 +159,9 @@ def _mirrors(worlds: Worlds, joints: Signed) -> bool:
 
 
 def _image(span: Span, spans: tuple[Span, ...], joints: Signed) -> tuple[int, float] | None:
-    """Place of the span that a mirror turns this one into, and the sign with which it does; None where there is none."""
+    """Place of the span that a mirror turns this one into, and the sign with which it does; None where
+    there is none.
+    """
     per, sign = PARAMETERS[span.parameter].per, 1.0
     entries = set(span.entries)
     if per == "joint" and entries:
@@ -178,5 +190,7 @@ def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> Sp
     names = probe.names(knob.parameter)
     for where in knob.where:
         if where not in names:
-            raise FitError(f"the knob {shown(knob.name)} is of {shown(where)}, which {probe.robot.name} does not have; fit again")
+            raise FitError(
+                f"the knob {shown(knob.name)} is of {shown(where)}, which {probe.robot.name} does not have; fit again"
+            )
     return Span(knob.name, knob.parameter, tuple(names.index(where) for where in knob.where), low, high, cut)

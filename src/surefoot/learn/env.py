@@ -23,7 +23,8 @@ from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
 
 ON_ITS_SIDE = 0.7  # gravity along the left axis, for a robot that has to rise
-BALANCED_S = 1.0  # after rising, that an episode goes on which began lower: what follows is learned by those that begin upright
+# after rising, that an episode goes on which began lower: what follows is learned by those that begin upright
+BALANCED_S = 1.0
 BEYOND = 0.5  # gravity along the forward axis, away from where it rose from, likewise: beyond its posture by 30°
 
 
@@ -56,9 +57,14 @@ class WalkEnv:
         self.tally = Tally()
         self._rng = np.random.default_rng([seed, 7])
         self.worlds = Worlds(
-            robot, n, threads=threads, seed=seed, physics_hz=task.substeps * robot.contract.control_hz, feet=True,
+            robot,
+            n,
+            threads=threads,
+            seed=seed,
+            physics_hz=task.substeps * robot.contract.control_hz,
+            feet=True,
             torque_speed=self._draws.torque_speed,
-        )  # fmt: skip
+        )
         self._drawn = self._draws.draw(self.worlds, self._rng)
         self._observer = Observer(robot.contract, n)
         nj, nf = self.num_actions, len(robot.feet)
@@ -101,7 +107,9 @@ class WalkEnv:
         return self._episode == 0
 
     def get_observations(self) -> TensorDict:
-        """The observations of this tick: `actor` as the contract lays it out, `critic` with what only a simulator knows."""
+        """The observations of this tick: `actor` as the contract lays it out, `critic` with what only a
+        simulator knows.
+        """
         return self._obs
 
     def mirror_parts(self) -> list[Signed]:
@@ -111,10 +119,16 @@ class WalkEnv:
         feet = mirror_feet(foot_places(self.robot), np.zeros(3), level)
         vector = np.arange(3)
         blocks = [
-            (vector, np.array([1.0, -1.0, 1.0])), (vector, np.array([-1.0, 1.0, -1.0])), (vector, np.array([1.0, -1.0, 1.0])),
-            (np.arange(1), np.ones(1)), (feet, np.ones(len(feet))), (feet, np.ones(len(feet))),
-            (joints, signs), (joints, signs), (joints, signs),
-        ]  # fmt: skip
+            (vector, np.array([1.0, -1.0, 1.0])),
+            (vector, np.array([-1.0, 1.0, -1.0])),
+            (vector, np.array([1.0, -1.0, 1.0])),
+            (np.arange(1), np.ones(1)),
+            (feet, np.ones(len(feet))),
+            (feet, np.ones(len(feet))),
+            (joints, signs),
+            (joints, signs),
+            (joints, signs),
+        ]
         if not self.task.posture.level:
             blocks.append((np.arange(1), np.ones(1)))
         return blocks + self._draws.mirror(self.worlds, (joints, signs))
@@ -149,9 +163,11 @@ class WalkEnv:
         return self._obs, torch.from_numpy(reward.astype(np.float32)), torch.from_numpy(done.astype(np.int64)), extras
 
     def _has_shown_all(self) -> np.ndarray:
-        """Who may begin anew without a fall, (n,): who did not rise in its time, and who has risen and begun to balance.
+        """Who may begin anew without a fall, (n,): who did not rise in its time, and who has risen and
+        begun to balance.
 
-        To rise takes a second, and an episode lasts twenty: of robots that went on from there, hardly a sample would be of rising.
+        To rise takes a second, and an episode lasts twenty: of robots that went on from there, hardly a
+        sample would be of rising.
         """
         self._risen_s += self.dt_s * self._falls.risen
         slow = ~self._falls.risen & (self._falls.age_s >= self.task.posture.rise_s)
@@ -163,7 +179,9 @@ class WalkEnv:
         if self.task.posture.level:
             return (motion.gravity[:, 2] > self.task.fallen_gravity_z) | low
         down = self._falls.look(self.worlds.base_quaternion, motion.height_m) & self._falls.risen
-        over = -np.sign(self.task.posture.pitch_rad) * motion.gravity[:, 0]  # a nose that rises tips over backward, one that dips forward
+        over = (
+            -np.sign(self.task.posture.pitch_rad) * motion.gravity[:, 0]
+        )  # a nose that rises tips over backward, one that dips forward
         return down | low | (np.abs(motion.gravity[:, 1]) > ON_ITS_SIDE) | (over > BEYOND)
 
     def _motion(self, before_last: np.ndarray) -> Motion:
@@ -176,14 +194,31 @@ class WalkEnv:
         error = self._command - np.column_stack([velocity[:, :2], base[:, 5]])
         self._lasting_error = self._lasting_error + self.dt_s / LASTING_S * (error - self._lasting_error)
         motion = Motion(
-            command=self._command, velocity=velocity, angular_velocity=base[:, 3:], lasting_error=self._lasting_error,
-            gravity=gravity_in_base(quaternion), height_m=worlds.base_position_m[:, 2], nominal_height_m=self._posture_height_m,
-            joint_position=worlds.joint_position_rad, joint_velocity=joint_velocity,
-            joint_acceleration=(joint_velocity - self._joint_velocity) / self.dt_s, pose=self._posture_pose, position_limit=self._limits,
-            torque=worlds.torque_nm, torque_limit=self._torque_limit, action=self._action, last_action=self._last_action,
-            before_last_action=before_last, foot_contact=contact, foot_landed=contact & ~self._contact, foot_air_s=self._air_s.copy(),
-            foot_velocity=worlds.foot_velocity_m_s, body_contact=worlds.body_contact, standing_foot=self._standing_foot, rises=not posture.level,
-        )  # fmt: skip
+            command=self._command,
+            velocity=velocity,
+            angular_velocity=base[:, 3:],
+            lasting_error=self._lasting_error,
+            gravity=gravity_in_base(quaternion),
+            height_m=worlds.base_position_m[:, 2],
+            nominal_height_m=self._posture_height_m,
+            joint_position=worlds.joint_position_rad,
+            joint_velocity=joint_velocity,
+            joint_acceleration=(joint_velocity - self._joint_velocity) / self.dt_s,
+            pose=self._posture_pose,
+            position_limit=self._limits,
+            torque=worlds.torque_nm,
+            torque_limit=self._torque_limit,
+            action=self._action,
+            last_action=self._last_action,
+            before_last_action=before_last,
+            foot_contact=contact,
+            foot_landed=contact & ~self._contact,
+            foot_air_s=self._air_s.copy(),
+            foot_velocity=worlds.foot_velocity_m_s,
+            body_contact=worlds.body_contact,
+            standing_foot=self._standing_foot,
+            rises=not posture.level,
+        )
         self._air_s[contact] = 0.0
         self._contact, self._joint_velocity = contact, joint_velocity
         return motion
@@ -261,15 +296,24 @@ class WalkEnv:
             raised, rising = kind == UPRIGHT, kind == RISING
             some = np.flatnonzero(raised | rising)
             drawn = self._starts[rng.integers(0, LIBRARY, len(some)) + LIBRARY * rising[some]].turned(yaw[some])
-            joints[some], place[some, 2], quaternion[some] = drawn.joint_position_rad, drawn.height_m, drawn.base_quaternion
+            joints[some], place[some, 2], quaternion[some] = (
+                drawn.joint_position_rad,
+                drawn.height_m,
+                drawn.base_quaternion,
+            )
             velocity[some] += drawn.base_velocity
             joint_velocity[some], action[some] = drawn.joint_velocity_rad_s, drawn.action
             self._falls.reset(rows)
             self._risen_s[rows] = 0.0
         self.worlds.reset(
-            rows, joint_position_rad=joints, joint_velocity_rad_s=joint_velocity, base_position_m=place, base_quaternion=quaternion,
-            base_velocity=velocity, last_action=action,
-        )  # fmt: skip
+            rows,
+            joint_position_rad=joints,
+            joint_velocity_rad_s=joint_velocity,
+            base_position_m=place,
+            base_quaternion=quaternion,
+            base_velocity=velocity,
+            last_action=action,
+        )
         self._observer.reset(rows)
         self._draw_commands(rows)
         self._action[rows] = self._last_action[rows] = action
@@ -283,13 +327,22 @@ class WalkEnv:
         actor = self._observer.observe(worlds.sensors, self._command, self._action).astype(np.float32, copy=True)
         base, quaternion = self._base()
         known = [
-            2 * in_heading_frame(base[:, :3], quaternion), 0.25 * base[:, 3:], gravity_in_base(quaternion),
-            10 * (worlds.base_position_m[:, 2:] - self._posture_height_m), self._contact, np.minimum(self._air_s, 1.0),
-            worlds.joint_position_rad - self._pose, 0.05 * worlds.joint_velocity_rad_s, worlds.torque_nm / self._torque_limit,
-            *([] if self.task.posture.level else [self._falls.risen[:, None]]), self._drawn,
-        ]  # fmt: skip
+            2 * in_heading_frame(base[:, :3], quaternion),
+            0.25 * base[:, 3:],
+            gravity_in_base(quaternion),
+            10 * (worlds.base_position_m[:, 2:] - self._posture_height_m),
+            self._contact,
+            np.minimum(self._air_s, 1.0),
+            worlds.joint_position_rad - self._pose,
+            0.05 * worlds.joint_velocity_rad_s,
+            worlds.torque_nm / self._torque_limit,
+            *([] if self.task.posture.level else [self._falls.risen[:, None]]),
+            self._drawn,
+        ]
         critic = np.concatenate([actor, *known], axis=1, dtype=np.float32, casting="same_kind")
-        return TensorDict({"actor": torch.from_numpy(actor), "critic": torch.from_numpy(critic)}, batch_size=[self.num_envs])
+        return TensorDict(
+            {"actor": torch.from_numpy(actor), "critic": torch.from_numpy(critic)}, batch_size=[self.num_envs]
+        )
 
 
 def foot_places(robot: Robot) -> np.ndarray:

@@ -29,32 +29,43 @@ from surefoot.robot import Robot
 from surefoot.sim.worlds import Worlds
 
 BEGUN = "begun.onnx"  # the policy that training began from, which it is judged against
-LESSON_WORLDS = 256  # a copy learns from fewer robots than PPO does: its lessons are exact, and their cost grows with each round
+# a copy learns from fewer robots than PPO does: its lessons are exact, and their cost grows with each round
+LESSON_WORLDS = 256
 
 
 @dataclass(frozen=True)
 class FineTuneSettings:
     """How far a policy may go, and how fast."""
 
-    spread: float = 1.5  # of the 90 % intervals: out to 2.5 standard deviations, and a little for what the fit's family leaves out
+    # of the 90 % intervals: out to 2.5 standard deviations, and a little for what the fit's family leaves out
+    spread: float = 1.5
     # Weight of the divergence from the old policy. Normalized advantages follow an action with a correlation of some 0.1, so that
-    # a weight of 0.1 lets the mean action go about one standard deviation before both are in balance: too near. On go2-identified,
-    # 0.1 left 1.2 of 2.1 m of drift after 60 iterations, and 0.03 with twice the divergence of an update 0.5 m after 110.
+    # a weight of 0.1 lets the mean action go about one standard deviation before both are in balance: too near. On
+    # go2-identified, 0.1 left 1.2 of 2.1 m of drift after 60 iterations, and 0.03 with twice the divergence of an
+    # update 0.5 m after 110.
     anchor: float = 0.03
-    anchor_end: float = 0.02  # share of that weight which is left at the end: the gap has been learned, and drift without gain still costs
-    steady: float = 6.0  # cost per second of a velocity error that lasts, m/s: a policy that walks drifts by that and not by single strides
-    straight: float = 0.3  # share of commands along one axis alone, which a random draw never is and an operator mostly gives
-    start_std: float = 0.2  # exploration as training left it (0.16 to 0.22 on a Go2): more makes a policy that walks stumble
-    critic_first: int = 5  # updates of the critic alone: it starts from nothing, and after 3 explains 60 % of the returns' variance
+    # share of that weight which is left at the end: the gap has been learned, and drift without gain still costs
+    anchor_end: float = 0.02
+    # cost per second of a velocity error that lasts, m/s: a policy that walks drifts by that and not by single strides
+    steady: float = 6.0
+    # share of commands along one axis alone, which a random draw never is and an operator mostly gives
+    straight: float = 0.3
+    # exploration as training left it (0.16 to 0.22 on a Go2): more makes a policy that walks stumble
+    start_std: float = 0.2
+    # updates of the critic alone: it starts from nothing, and after 3 explains 60 % of the returns' variance
+    critic_first: int = 5
     critic_rate: float = 1e-3  # learning rate meanwhile, as at the start of a training
-    actor_rate: float = (
-        3e-4  # learning rate of the actor's first update, as at the end of a training; it follows the divergence from then on
-    )
-    desired_kl: float = 0.02  # of one update, twice training's own: a policy that walks can afford it, and minutes count
+    # learning rate of the actor's first update, as at the end of a training; it follows the divergence from then on
+    actor_rate: float = 3e-4
+    # of one update, twice training's own: a policy that walks can afford it, and minutes count
+    desired_kl: float = 0.02
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
-    average: int = 20  # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
-    trim_s: float = 4.0  # before and after training, commands are corrected so that the place after so long is the commanded one; 0: never
-    judges: int = 96  # robots that walk with the old policy, trimmed, and with the new one, to see whether training is kept; 0: always
+    # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
+    average: int = 20
+    # before and after training, commands are corrected so that the place after so long is the commanded one; 0: never
+    trim_s: float = 4.0
+    # robots that walk with the old policy, trimmed, and with the new one, to see whether training is kept; 0: always
+    judges: int = 96
     mirrored: bool = True  # learn from mirrored samples too, where the adaptation is symmetric
     worlds: int = 1024
     steps: int = 24
@@ -65,10 +76,20 @@ class FineTuneSettings:
     def ppo(self, mirrored: bool) -> PPOSettings:
         """As PPO takes them."""
         return PPOSettings(
-            worlds=self.worlds, steps=self.steps, epochs=self.epochs, minibatches=self.minibatches, learning_rate=self.critic_rate,
-            desired_kl=self.desired_kl, entropy=self.entropy, hidden=self.hidden, start_std=self.start_std, taught_std=self.start_std,
-            critic_first=self.critic_first, symmetry=mirrored, average=self.average,
-        )  # fmt: skip
+            worlds=self.worlds,
+            steps=self.steps,
+            epochs=self.epochs,
+            minibatches=self.minibatches,
+            learning_rate=self.critic_rate,
+            desired_kl=self.desired_kl,
+            entropy=self.entropy,
+            hidden=self.hidden,
+            start_std=self.start_std,
+            taught_std=self.start_std,
+            critic_first=self.critic_first,
+            symmetry=mirrored,
+            average=self.average,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +118,9 @@ class Plan:
             ranges += f"; beside them {', '.join(beside)}, which the fit did not set"
         said = [start, ranges]
         if cut:
-            said.append(f"the log said too little about {_some(cut)}: drawn from what is plausible, not from the whole interval")
+            said.append(
+                f"the log said too little about {_some(cut)}: drawn from what is plausible, not from the whole interval"
+            )
         said.append(
             f"no mirrored samples, the policy may become asymmetric: {self.asymmetry}"
             if self.asymmetry
@@ -106,7 +129,9 @@ class Plan:
         return said
 
 
-def plan(robot: Robot, policy: OnnxPolicy, adaptation: Adaptation, task: Task, settings: FineTuneSettings, seed: int = 0) -> Plan:
+def plan(
+    robot: Robot, policy: OnnxPolicy, adaptation: Adaptation, task: Task, settings: FineTuneSettings, seed: int = 0
+) -> Plan:
     """Look at policy and adaptation; what cannot be used is refused."""
     _refuse_nonsense(settings)
     policy.check(robot)
@@ -139,21 +164,30 @@ def finetune(
     settings = settings or FineTuneSettings()
     only_trim = length.iterations == 0 and settings.trim_s > 0
     if length.reached(0, 0.0) and not only_trim:
-        raise FitError("fine-tuning needs at least one iteration, or a time above 0 minutes; 0 iterations only trim, with a trim_s above 0")
+        raise FitError(
+            "fine-tuning needs at least one iteration, or a time above 0 minutes; 0 iterations only trim, with a trim_s"
+            " above 0"
+        )
     planned = plan(robot, policy, adaptation, task, settings, seed)
     imported, mirrored = planned.imported, not planned.asymmetry
     if only_trim and not imported.exact:
         raise FitError(f"a policy that has to be copied needs at least one iteration: {imported.reason}")
-    if restart:  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
+    if (
+        restart
+    ):  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
         (out / "checkpoint.safetensors").unlink(missing_ok=True)
     nominal = replace(task, teacher=None)
     steady = weighted(lasting=-settings.steady) if settings.steady else ()
-    task = replace(nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight)
+    task = replace(
+        nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight
+    )
     ppo = settings.ppo(mirrored)
     config = full_config(robot, task, ppo, seed) | {
-        "policy": policy.hash, "adaptation": adaptation_hash(adaptation), "finetune": dataclasses.asdict(settings),
+        "policy": policy.hash,
+        "adaptation": adaptation_hash(adaptation),
+        "finetune": dataclasses.asdict(settings),
         "provenance": _provenance(policy, adaptation, planned),
-    }  # fmt: skip
+    }
     for line in planned.says if say is not None else ():
         say(line)  # type: ignore[misc]
     trims: dict[str, Trim] = {}
@@ -178,7 +212,9 @@ def finetune(
     def make_learner(env: WalkEnv) -> Learner:
         mirror = Mirror(robot, env.mirror_parts()) if mirrored else None
         old = start.module().requires_grad_(False) if imported.exact else _asked(policy)
-        return Learner(env.get_observations(), env.num_actions, ppo, mirror, start.module(), Anchor(old, settings.start_std))
+        return Learner(
+            env.get_observations(), env.num_actions, ppo, mirror, start.module(), Anchor(old, settings.start_std)
+        )
 
     def begin(env: WalkEnv, learner: Learner) -> bool:
         if not imported.exact:
@@ -217,7 +253,12 @@ def finetune(
         choice = choose(told, OnnxPolicy.load(out / BEGUN), on_the_way, fitted_worlds, settings.judges, seed)
         if say is not None:
             say(choice.says)
-        write_chain(written, robot.contract, start.toward(trained, choice.share), says | {"surefoot.choice": json.dumps(choice.to_dict())})
+        write_chain(
+            written,
+            robot.contract,
+            start.toward(trained, choice.share),
+            says | {"surefoot.choice": json.dumps(choice.to_dict())},
+        )
     return written
 
 
@@ -229,18 +270,29 @@ def adaptation_hash(adaptation: Adaptation) -> str:
     """Of what determines the worlds; not of where it came from."""
     network = None if adaptation.network is None else adaptation.network.to_dict()
     content = {
-        "robot": adaptation.robot_hash, "knobs": [dataclasses.asdict(knob) for knob in adaptation.knobs],
-        "settings": adaptation.settings, "network": network,
-    }  # fmt: skip
+        "robot": adaptation.robot_hash,
+        "knobs": [dataclasses.asdict(knob) for knob in adaptation.knobs],
+        "settings": adaptation.settings,
+        "network": network,
+    }
     return sha256(canonical_json(content).encode())
 
 
 def _provenance(policy: OnnxPolicy, adaptation: Adaptation, planned: Plan) -> dict[str, Any]:
     return {
-        "policy": {"file": Path(policy.name).name, "sha256": policy.hash, "start": "its own network" if planned.imported.exact else "a copy"},
-        "adaptation": {"family": adaptation.family, "sha256": adaptation_hash(adaptation), "provenance": json_ready(adaptation.provenance)},
-        "drawn": {span.name: _range(span) for span in planned.around.spans}, "mirrored": not planned.asymmetry,
-    }  # fmt: skip
+        "policy": {
+            "file": Path(policy.name).name,
+            "sha256": policy.hash,
+            "start": "its own network" if planned.imported.exact else "a copy",
+        },
+        "adaptation": {
+            "family": adaptation.family,
+            "sha256": adaptation_hash(adaptation),
+            "provenance": json_ready(adaptation.provenance),
+        },
+        "drawn": {span.name: _range(span) for span in planned.around.spans},
+        "mirrored": not planned.asymmetry,
+    }
 
 
 def _range(span: Span) -> list[float]:

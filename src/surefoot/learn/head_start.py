@@ -5,9 +5,10 @@ that PPO spends its samples on following commands rather than on finding out tha
 of learning from nothing, and the one that ends in gaits that only work with exploration noise. The teacher has a
 clock and the policy has none; it reads the phase of the gait from its last action and its joints.
 
-Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them, under the
-robot's weight, or as far on the way there as the base is, and `march` steps in place besides. A robot falls that way; but it does
-not fall by throwing its legs back to the default pose, and explores around a pose in which standing is possible.
+Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them,
+under the robot's weight, or as far on the way there as the base is, and `march` steps in place besides. A robot falls
+that way; but it does not fall by throwing its legs back to the default pose, and explores around a pose in which
+standing is possible.
 """
 
 from collections.abc import Callable
@@ -23,10 +24,15 @@ from surefoot.learn.randomize import TaskError
 from surefoot.policy.agents import Agent
 from surefoot.policy.trot import TrotAgent
 
-TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {"trot": lambda env: TrotAgent(env.robot), "hold": HoldAgent, "march": MarchAgent}
+TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {
+    "trot": lambda env: TrotAgent(env.robot),
+    "hold": HoldAgent,
+    "march": MarchAgent,
+}
 # These fall, and only say where to begin: what follows explores as one does that knows nothing.
 BEGINNERS = {"hold": "the pose that is to be held", "march": "steps in the pose that is to be held"}
-LOUD = 1.5  # noise for those: what does not change is best told from the last action, and a copy of that says nothing after a reset
+# noise for those: what does not change is best told from the last action, and a copy of that says nothing after a reset
+LOUD = 1.5
 TICKS = 150  # control periods that the teacher shows, in each world
 EPOCHS = 10
 BATCH = 2048
@@ -62,10 +68,14 @@ def head_start(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) ->
     if falls > FALLS_PER_MINUTE:
         return HeadStart(False, f"starts from nothing: the {teacher} falls {falls:.0f} times a minute on this robot")
     error = regress(actor, seen, shown)
-    return HeadStart(True, f"starts from a copy of the {teacher} ({minutes:.0f} robot minutes of it, copied to {error:.2f} rms)")
+    return HeadStart(
+        True, f"starts from a copy of the {teacher} ({minutes:.0f} robot minutes of it, copied to {error:.2f} rms)"
+    )
 
 
-def _lesson(env: WalkEnv, teacher: Agent, rng: np.random.Generator, most_noise: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _lesson(
+    env: WalkEnv, teacher: Agent, rng: np.random.Generator, most_noise: float
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Observations of disturbed robots and what the teacher does there, (ticks × n, ...)."""
     n = env.num_envs
     noise = rng.uniform(0, most_noise, (n, 1))
@@ -81,7 +91,9 @@ def _lesson(env: WalkEnv, teacher: Agent, rng: np.random.Generator, most_noise: 
     return torch.cat(seen), torch.cat(shown)
 
 
-def regress(actor: torch.nn.Module, seen: torch.Tensor, shown: torch.Tensor, epochs: int = EPOCHS, batch: int = BATCH) -> float:
+def regress(
+    actor: torch.nn.Module, seen: torch.Tensor, shown: torch.Tensor, epochs: int = EPOCHS, batch: int = BATCH
+) -> float:
     """Least squares by Adam; the RMS error of the last epoch."""
     batch = min(batch, len(seen))
     batches = len(seen) // batch

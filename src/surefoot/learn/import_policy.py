@@ -1,8 +1,9 @@
-"""A user's ONNX policy as a network that can be trained: the same one where its graph is a plain chain of layers, else a copy.
+"""A user's ONNX policy as a network that can be trained: the same one where its graph is a plain chain of
+layers, else a copy.
 
-A graph is a plain chain when it leads from observation to action through Gemm, or MatMul and Add, activations that torch has
-too, and arithmetic with constants (a normalizer in front). What was read is then run beside the file; only a network that
-gives the same actions is used.
+A graph is a plain chain when it leads from observation to action through Gemm, or MatMul and Add, activations that
+torch has too, and arithmetic with constants (a normalizer in front). What was read is then run beside the file; only a
+network that gives the same actions is used.
 """
 
 from dataclasses import dataclass
@@ -62,7 +63,9 @@ def read_chain(model: onnx.ModelProto) -> Chain:
         else:
             for name in dict.fromkeys(node.input):
                 users.setdefault(name, []).append(node)
-    current = next(value.name for value in graph.input if value.name not in constants)  # old files list weights as inputs too
+    current = next(
+        value.name for value in graph.input if value.name not in constants
+    )  # old files list weights as inputs too
     end = graph.output[0].name
     built = _Builder()
     for _ in range(len(graph.node) + 1):
@@ -103,7 +106,9 @@ def _follow(built: "_Builder", current: str, following: list[onnx.NodeProto], co
 
 
 class _Builder:
-    """Folds arithmetic into the layer before it, or after it where an activation is between; in front it is a normalizer."""
+    """Folds arithmetic into the layer before it, or after it where an activation is between; in front it is
+    a normalizer.
+    """
 
     def __init__(self) -> None:
         self.scale: np.ndarray = np.ones(1)  # waits for the next layer
@@ -137,7 +142,12 @@ class _Builder:
             raise NotAChain(f"its graph has a {op} with a table")
         if op == "Div" and not constant.all():
             raise NotAChain("its graph divides by zero")
-        times, plus = {"Add": (1.0, constant), "Sub": (1.0, -constant), "Mul": (constant, 0.0), "Div": (1 / constant if op == "Div" else 1.0, 0.0)}[op]  # fmt: skip
+        times, plus = {
+            "Add": (1.0, constant),
+            "Sub": (1.0, -constant),
+            "Mul": (constant, 0.0),
+            "Div": (1 / constant if op == "Div" else 1.0, 0.0),
+        }[op]
         if self.layers and self.activations[-1] is None:
             weights, biases = self.layers[-1]
             if constant.size not in (1, len(biases)):
@@ -159,7 +169,8 @@ class _Builder:
 
 
 def copy_policy(env: WalkEnv, network: torch.nn.Sequential, policy: OnnxPolicy, seed: int) -> str:
-    """Teach a network to do what the policy does where the policy, and then the network itself, walk; how well, in words.
+    """Teach a network to do what the policy does where the policy, and then the network itself, walk; how
+    well, in words.
 
     The copy's own mistakes lead it to places where the policy never was: from the second round on it drives, and the
     policy says what it would have done there.

@@ -1,9 +1,10 @@
 """Which policy is kept: the one that was trained, one on the way to it, or the one that it began from.
 
-Minutes of training are a bet. A policy near the edge of its balance can lose it under exploration noise, and what is written then falls
-more, or goes astray further, than what it began from did. Both walk the same commands in the fitted simulator, and a trained policy that is
-worse there beyond chance is not kept. Weights between the two walk in between, and often keep the balance of the one with most of what the
-other learned, so that part of the way is tried before all of it is given up.
+Minutes of training are a bet. A policy near the edge of its balance can lose it under exploration noise, and what is
+written then falls more, or goes astray further, than what it began from did. Both walk the same commands in the fitted
+simulator, and a trained policy that is worse there beyond chance is not kept. Weights between the two walk in between,
+and often keep the balance of the one with most of what the other learned, so that part of the way is tried before all
+of it is given up.
 """
 
 import dataclasses
@@ -40,7 +41,8 @@ class Choice:
     old_m_s: float  # how fast errors that last lead off the way, of robots that stayed up with both
     new_m_s: float
     reason: str  # why the trained policy is not kept as it is; empty where it is
-    share: float  # of the way to it that is kept; the figures above are of this policy, or where nothing is kept of the trained one
+    # of the way to it that is kept; the figures above are of this policy, or where nothing is kept of the trained one
+    share: float
 
     @property
     def says(self) -> str:
@@ -63,12 +65,18 @@ class Choice:
 
 
 def choose(
-    robot: Robot, old: OnnxPolicy, candidate: Callable[[float], OnnxPolicy], make_worlds: MakeWorlds, robots: int, seed: int = 0
-) -> Choice:  # fmt: skip
-    """Let policies walk with as many robots, under the same commands and the same noise: the old one, the new one, and where that is worse the ones in between.
+    robot: Robot,
+    old: OnnxPolicy,
+    candidate: Callable[[float], OnnxPolicy],
+    make_worlds: MakeWorlds,
+    robots: int,
+    seed: int = 0,
+) -> Choice:
+    """Let policies walk with as many robots, under the same commands and the same noise: the old one, the new one, and
+    where that is worse the ones in between.
 
-    `candidate` gives the policy a share of the way to the new one. Commands are those of the contract's range, and upright is what the
-    robot's posture says.
+    `candidate` gives the policy a share of the way to the new one. Commands are those of the contract's range, and
+    upright is what the robot's posture says.
     """
     command = _commands(robot.contract.command_range, robots, np.random.default_rng([seed, 17]))
 
@@ -87,7 +95,13 @@ def choose(
 
 
 def judged(
-    command: np.ndarray, old: np.ndarray, old_fell: np.ndarray, new: np.ndarray, new_fell: np.ndarray, *, surely: bool = False
+    command: np.ndarray,
+    old: np.ndarray,
+    old_fell: np.ndarray,
+    new: np.ndarray,
+    new_fell: np.ndarray,
+    *,
+    surely: bool = False,
 ) -> Choice:
     """From commands and velocities (k, n, 3), and who fell, (n,): falls count first, then what lasts.
 

@@ -1,4 +1,6 @@
-"""The loop that all learning shares: collect, update, show, checkpoint; the same call continues what was interrupted."""
+"""The loop that all learning shares: collect, update, show, checkpoint; the same call continues what was
+interrupted.
+"""
 
 import json
 import time
@@ -81,7 +83,9 @@ class Course:
     seed: int
     make_env: Callable[[int], WalkEnv]  # from a seed
     make_learner: Callable[[WalkEnv], Learner]
-    begin: Callable[[WalkEnv, Learner], bool]  # before the first iteration; whether the actor can walk and waits for its critic
+    begin: Callable[
+        [WalkEnv, Learner], bool
+    ]  # before the first iteration; whether the actor can walk and waits for its critic
     write: Callable[[Path, Learner], None]  # the policy's file
     prepare: Callable[[Learner, int, float], None] = lambda learner, iteration, fraction: None  # before each iteration
 
@@ -149,7 +153,9 @@ def learn(
     finally:
         if iteration > first:
             save(iteration)
-    if iteration == first and tensors is not None:  # nothing was left to do, but a kill may have come between checkpoint and policy
+    if (
+        iteration == first and tensors is not None
+    ):  # nothing was left to do, but a kill may have come between checkpoint and policy
         save(iteration)
     elif iteration == first:  # a length of nothing: there is a policy, and nothing that a longer run could go on from
         course.write(policy_path, learner)
@@ -174,7 +180,13 @@ class _Clock:
 
 
 def _iterate(
-    env: WalkEnv, learner: Learner, settings: PPOSettings, iteration: int, length: Length, clock: _Clock, critic_only: bool
+    env: WalkEnv,
+    learner: Learner,
+    settings: PPOSettings,
+    iteration: int,
+    length: Length,
+    clock: _Clock,
+    critic_only: bool,
 ) -> Progress:
     env.tally = Tally()
     started = time.perf_counter()
@@ -190,14 +202,23 @@ def _iterate(
     tally, wall, elapsed_s = env.tally, ended - started, clock.elapsed_s
     per_second = env.robot.contract.control_hz / tally.steps
     return Progress(
-        iteration=iteration, iterations=length.total(iteration, elapsed_s), steps=iteration * tally.steps, steps_per_s=tally.steps / wall,
-        elapsed_s=elapsed_s, reward_per_s=tally.reward * per_second,
-        velocity_error_m_s=tally.velocity_error / tally.steps, turn_error_rad_s=tally.turn_error / tally.steps,
-        falls_per_robot_minute=60 * tally.falls * per_second, action_std=learner.action_std, learning_rate=learner.ppo.learning_rate,
-        physics_share=tally.physics_s / wall, collect_share=(collected - started - tally.physics_s) / wall,
-        learn_share=(ended - collected) / wall, rewards={name: value * per_second for name, value in tally.by_reward.items()},
+        iteration=iteration,
+        iterations=length.total(iteration, elapsed_s),
+        steps=iteration * tally.steps,
+        steps_per_s=tally.steps / wall,
+        elapsed_s=elapsed_s,
+        reward_per_s=tally.reward * per_second,
+        velocity_error_m_s=tally.velocity_error / tally.steps,
+        turn_error_rad_s=tally.turn_error / tally.steps,
+        falls_per_robot_minute=60 * tally.falls * per_second,
+        action_std=learner.action_std,
+        learning_rate=learner.ppo.learning_rate,
+        physics_share=tally.physics_s / wall,
+        collect_share=(collected - started - tally.physics_s) / wall,
+        learn_share=(ended - collected) / wall,
+        rewards={name: value * per_second for name, value in tally.by_reward.items()},
         off_old=learner.off_old,
-    )  # fmt: skip
+    )
 
 
 def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
@@ -212,7 +233,8 @@ def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[s
                 inner = next(k for k in {**was, **now} if was.get(k) != now.get(k))
                 key, was, now = f"{key}.{inner}", was.get(inner), now.get(inner)
             raise SurefootError(
-                f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another --out, or start over with {course.start_over}"
+                f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another --out, or"
+                f" start over with {course.start_over}"
             )
     return tensors, _checked(tensors, state, path, course.start_over)
 
@@ -228,7 +250,12 @@ def _checked(tensors: dict[str, torch.Tensor], state: dict[str, Any], path: Path
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise SurefootError(damaged.format(f"{name} holds numbers that are not finite"))
-    return {"iteration": state["iteration"], "elapsed_s": state["elapsed_s"], "runs": state["runs"], "taught": bool(state.get("taught"))}
+    return {
+        "iteration": state["iteration"],
+        "elapsed_s": state["elapsed_s"],
+        "runs": state["runs"],
+        "taught": bool(state.get("taught")),
+    }
 
 
 def _short(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Holds a posture, or steps in place on the feet that it stands on: teachers for robots that cannot stand still.
 
-On two point feet there is no balance without steps. Who marches has none either, and falls about as fast as one that holds its
-pose; but whoever copies it lifts one foot after the other, and has only to learn where to put them down.
+On two point feet there is no balance without steps. Who marches has none either, and falls about as fast as one that
+holds its pose; but whoever copies it lifts one foot after the other, and has only to learn where to put them down.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,9 @@ class Step:
 
 
 class HoldAgent:
-    """Targets between the default pose and what holds the posture at rest, as far as the base is between level and upright."""
+    """Targets between the default pose and what holds the posture at rest, as far as the base is between
+    level and upright.
+    """
 
     label = hash = "hold"
 
@@ -39,7 +41,9 @@ class HoldAgent:
         self._env, self._posture = env, env.task.posture
         contract = env.robot.contract
         scale = np.array(contract.action_scale_rad)
-        self._bare = (np.array(self._posture.pose_rad or contract.pose_rad) - contract.pose_rad) / scale  # without the weight
+        self._bare = (
+            np.array(self._posture.pose_rad or contract.pose_rad) - contract.pose_rad
+        ) / scale  # without the weight
         self._held = holding_action(env.robot, self._posture)
 
     def reset(self, ids: np.ndarray | None = None) -> None:
@@ -72,7 +76,8 @@ class MarchAgent(HoldAgent):
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
         """Actions (n, n_joints).
 
-        A robot that rolls to one side lifts the other foot first: the policy that copies this sees the roll, but no clock.
+        A robot that rolls to one side lifts the other foot first: the policy that copies this sees the
+        roll, but no clock.
         """
         env, upright = self._env, self._upright()
         roll = self._posture.turned(sensors.gyro_rad_s)[:, 0]
@@ -82,7 +87,9 @@ class MarchAgent(HoldAgent):
         stance = own < DUTY
         lift = np.where(stance, 0.0, np.sin(np.pi * (own - DUTY) / (1 - DUTY)) ** 2)
         share = stance / np.maximum(stance.sum(axis=0), 1)
-        march = self._bare + lift.T @ [step.lift for step in self._steps] + share.T @ [step.carry for step in self._steps]
+        march = (
+            self._bare + lift.T @ [step.lift for step in self._steps] + share.T @ [step.carry for step in self._steps]
+        )
         return self._there(upright) * np.where((upright > UPRIGHT)[:, None], march, self._held)
 
 

@@ -53,14 +53,21 @@ class Mirror:
         actor = mirror_observation(robot)
         blocks = [actor, *parts]
         starts = np.cumsum([0, *(len(block[0]) for block in blocks)])
-        critic = (np.concatenate([b[0] + s for b, s in zip(blocks, starts, strict=False)]), np.concatenate([b[1] for b in blocks]))
+        critic = (
+            np.concatenate([b[0] + s for b, s in zip(blocks, starts, strict=False)]),
+            np.concatenate([b[1] for b in blocks]),
+        )
         self._maps = {name: _tensors(signed) for name, signed in (("actor", actor), ("critic", critic))}
         self._action = _tensors(mirror_joints(robot))
 
-    def __call__(self, env: object, obs: TensorDict | None, actions: torch.Tensor | None) -> tuple[TensorDict | None, torch.Tensor | None]:
+    def __call__(
+        self, env: object, obs: TensorDict | None, actions: torch.Tensor | None
+    ) -> tuple[TensorDict | None, torch.Tensor | None]:
         """Observations and actions, each followed by its image."""
         if obs is not None:
-            both = {name: torch.cat([obs[name], obs[name][:, index] * sign]) for name, (index, sign) in self._maps.items()}
+            both = {
+                name: torch.cat([obs[name], obs[name][:, index] * sign]) for name, (index, sign) in self._maps.items()
+            }
             obs = TensorDict(both, batch_size=[2 * obs.batch_size[0]])
         if actions is not None:
             index, sign = self._action

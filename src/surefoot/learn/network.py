@@ -79,12 +79,16 @@ class Chain:
         layers = tuple((part.weight.detach().numpy().T.copy(), part.bias.detach().numpy().copy()) for part in linear)
         if normalizer is None:
             return replace(self, layers=layers)
-        return replace(self, scale=normalizer.scale.numpy().copy(), offset=normalizer.offset.numpy().copy(), layers=layers)
+        return replace(
+            self, scale=normalizer.scale.numpy().copy(), offset=normalizer.offset.numpy().copy(), layers=layers
+        )
 
     def toward(self, other: "Chain", share: float) -> "Chain":
         """The chain a share of the way to one that was trained from it, and so has its shape and its normalization."""
         pairs = zip(self.layers, other.layers, strict=True)
-        return replace(self, layers=tuple(((1 - share) * w + share * v, (1 - share) * b + share * c) for (w, b), (v, c) in pairs))
+        return replace(
+            self, layers=tuple(((1 - share) * w + share * v, (1 - share) * b + share * c) for (w, b), (v, c) in pairs)
+        )
 
 
 class Normalizer(torch.nn.Module):
@@ -100,7 +104,9 @@ class Normalizer(torch.nn.Module):
         return x * self.scale + self.offset
 
     def fit(self, seen: torch.Tensor) -> None:
-        """Make what was seen, (n, n_in), of mean 0 and standard deviation 1; what never moved is left as large as it is."""
+        """Make what was seen, (n, n_in), of mean 0 and standard deviation 1; what never moved is left as
+        large as it is.
+        """
         std = seen.std(dim=0)
         self.scale.copy_(torch.where(std > 1e-3, 1 / std.clamp(min=1e-3), torch.ones_like(std)))
         self.offset.copy_(-seen.mean(dim=0) * self.scale)
@@ -116,7 +122,9 @@ def blank(n_in: int, n_out: int, hidden: tuple[int, ...], activation: str) -> Ch
 
 
 def write_chain(path: Path, contract: Contract, chain: Chain, metadata: Mapping[str, str]) -> None:
-    """Write a policy file: float32, dynamic batch, input "observation", output "action", the normalization and the contract inside."""
+    """Write a policy file: float32, dynamic batch, input "observation", output "action", the normalization
+    and the contract inside.
+    """
     arrays: list[onnx.TensorProto] = []
     nodes: list[onnx.NodeProto] = []
     current = "observation"
@@ -135,20 +143,27 @@ def write_chain(path: Path, contract: Contract, chain: Chain, metadata: Mapping[
         current = node("Mul", [current, constant("scale", chain.scale)], "scaled")
         current = node("Add", [current, constant("offset", chain.offset)], "normalized")
     for k, ((weights, biases), activation) in enumerate(zip(chain.layers, chain.activations, strict=True)):
-        current = node("Gemm", [current, constant(f"weight_{k}", weights), constant(f"bias_{k}", biases)], f"linear_{k}")
+        current = node(
+            "Gemm", [current, constant(f"weight_{k}", weights), constant(f"bias_{k}", biases)], f"linear_{k}"
+        )
         if activation is not None and activation.op == SILU:
             current = node("Mul", [current, node("Sigmoid", [current], f"gate_{k}")], f"hidden_{k}")
         elif activation is not None:
             current = node(activation.op, [current], f"hidden_{k}", activation.attributes)
     nodes[-1].output[0] = "action"
-    newest = [NEWER[activation.op] for activation in chain.activations if activation is not None and activation.op in NEWER]
+    newest = [
+        NEWER[activation.op] for activation in chain.activations if activation is not None and activation.op in NEWER
+    ]
     opset, ir_version = max([(OPSET, IR_VERSION), *newest])
     graph = helper.make_graph(
-        nodes, "policy",
+        nodes,
+        "policy",
         [helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["batch", contract.observation_size])],
         [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", contract.n_joints])],
         arrays,
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version, producer_name="surefoot")
+    )
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version, producer_name="surefoot"
+    )
     onnx.checker.check_model(model)
     write_model(model, {**metadata, CONTRACT_KEY: contract.to_json()}, path)

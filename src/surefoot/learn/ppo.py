@@ -47,9 +47,9 @@ class PPOSettings:
 class Anchor:
     """Pulls the actor's mean actions to those of an old policy, where the new one comes by.
 
-    The loss is the Kullback-Leibler divergence of two normal distributions with the same standard deviation, summed over
-    joints: half the squared difference in units of `std`. rsl-rl has no place for a loss of one's own but that of its
-    symmetry extension, so this takes that place, and does what the extension does besides.
+    The loss is the Kullback-Leibler divergence of two normal distributions with the same standard deviation, summed
+    over joints: half the squared difference in units of `std`. rsl-rl has no place for a loss of one's own but that of
+    its symmetry extension, so this takes that place, and does what the extension does besides.
     """
 
     use_mirror_loss = True
@@ -91,7 +91,8 @@ class Learner:
         groups = {"actor": ["actor"], "critic": ["critic"]}
         gaussian = {"class_name": "GaussianDistribution", "init_std": settings.start_std}
         hidden = list(settings.hidden)
-        # The contract's scales already make the actor's inputs of order one, so that the exported network is the trained one.
+        # The contract's scales already make the actor's inputs of order one, so that the exported network is the
+        # trained one.
         self.actor = MLPModel(observations, groups, "actor", n_actions, hidden, settings.activation, False, gaussian)
         self.critic = MLPModel(observations, groups, "critic", 1, hidden, settings.activation, obs_normalization=True)
         if network is not None:
@@ -105,23 +106,39 @@ class Learner:
         if mirror is not None and settings.symmetry:
             symmetry = {"env": None, "data_augmentation_func": mirror, "use_data_augmentation": True}
         self.ppo = PPO(
-            self.actor, self.critic, storage,
-            num_learning_epochs=settings.epochs, num_mini_batches=settings.minibatches, clip_param=settings.clip, gamma=settings.gamma,
-            lam=settings.gae_lambda, entropy_coef=settings.entropy, learning_rate=settings.learning_rate, desired_kl=settings.desired_kl,
+            self.actor,
+            self.critic,
+            storage,
+            num_learning_epochs=settings.epochs,
+            num_mini_batches=settings.minibatches,
+            clip_param=settings.clip,
+            gamma=settings.gamma,
+            lam=settings.gae_lambda,
+            entropy_coef=settings.entropy,
+            learning_rate=settings.learning_rate,
+            desired_kl=settings.desired_kl,
             symmetry_cfg=symmetry,
-        )  # fmt: skip
+        )
         if anchor is not None:
             anchor.symmetry, self.ppo.symmetry = self.ppo.symmetry, anchor
 
     @property
     def action_std(self) -> float:
         """Mean standard deviation of the actions."""
-        return float(self.actor.distribution.std_param.detach().mean()) if hasattr(self.actor.distribution, "std_param") else float("nan")
+        return (
+            float(self.actor.distribution.std_param.detach().mean())
+            if hasattr(self.actor.distribution, "std_param")
+            else float("nan")
+        )
 
     @property
     def off_old(self) -> float:
         """RMS of what the mean actions differ by from the old policy's, in the last update; NaN without one."""
-        return float(np.mean(self.anchor.squares) ** 0.5) if self.anchor is not None and self.anchor.squares else float("nan")
+        return (
+            float(np.mean(self.anchor.squares) ** 0.5)
+            if self.anchor is not None and self.anchor.squares
+            else float("nan")
+        )
 
     def act(self, observations: TensorDict) -> torch.Tensor:
         """Actions with exploration noise, kept for the next update."""
@@ -130,8 +147,8 @@ class Learner:
     def compute_returns(self, observations: TensorDict, critic_only: bool = False) -> None:
         """Returns and advantages of what was collected; these observations come after it.
 
-        A critic that starts from nothing beside an actor that walks sees 24 steps of a horizon of hundreds, and would take
-        dozens of updates to reach the height of its own values. That height is known: the mean reward, for ever.
+        A critic that starts from nothing beside an actor that walks sees 24 steps of a horizon of hundreds, and would
+        take dozens of updates to reach the height of its own values. That height is known: the mean reward, for ever.
         """
         if critic_only and self.anchor is not None:
             storage = self.ppo.storage
@@ -157,7 +174,8 @@ class Learner:
             parameter.requires_grad_(not critic_only)
         self.ppo.schedule = "fixed" if critic_only else "adaptive"
         if self.anchor is not None:
-            # A clipped value moves by no more than the clip in one update, and a critic that begins at zero has farther to go.
+            # A clipped value moves by no more than the clip in one update, and a critic that begins at zero has farther
+            # to go.
             self.ppo.use_clipped_value_loss = not critic_only
             self.anchor.squares.clear()
         self.ppo.update()
@@ -166,7 +184,9 @@ class Learner:
             share = 1 / min(self._averaged_updates, self._average)
             for mean, now in zip(self._mean.parameters(), self.actor.mlp.parameters(), strict=True):
                 mean.lerp_(now.detach(), share)
-            for kept, now in zip(self._mean.buffers(), self.actor.mlp.buffers(), strict=True):  # a copied policy's normalizer, made since
+            for kept, now in zip(
+                self._mean.buffers(), self.actor.mlp.buffers(), strict=True
+            ):  # a copied policy's normalizer, made since
                 kept.copy_(now)
 
     @property
@@ -209,7 +229,9 @@ class Learner:
             self.ppo.optimizer.load_state_dict(whole)
             self.set_rate(float(tensors["learning_rate"]))
         except (RuntimeError, KeyError, ValueError) as reason:
-            raise SurefootError(f"the checkpoint does not fit this network: {' '.join(str(reason).split())[:200]}") from None
+            raise SurefootError(
+                f"the checkpoint does not fit this network: {' '.join(str(reason).split())[:200]}"
+            ) from None
 
     def _with_old(self, observations: TensorDict) -> TensorDict:
         """Beside the observations, what the old policy would do there: asked once, read in every epoch."""

@@ -36,7 +36,9 @@ class Draws(Protocol):
         ...
 
     def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
-        """Give every world its own parameters; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
+        """Give every world its own parameters; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the
+        critic's eyes.
+        """
         ...
 
     def mirror(self, worlds: Worlds, joints: Signed) -> list[Signed]:
@@ -70,7 +72,9 @@ class Randomization:
         return False
 
     def draw(self, worlds: Worlds, rng: np.random.Generator) -> np.ndarray:
-        """Give every world its own parameters; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
+        """Give every world its own parameters; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the
+        critic's eyes.
+        """
         seen = []
         for spread in self.spreads:
             nominal = worlds.nominal(spread.name)
@@ -94,7 +98,9 @@ class Randomization:
             if spread.together or per == "world":
                 blocks.append((np.arange(1), np.ones(1)))
             elif per == "joint":
-                blocks.append((index, signs if spread.name.endswith("_rad") and spread.low < 0 else np.ones(len(index))))
+                blocks.append(
+                    (index, signs if spread.name.endswith("_rad") and spread.low < 0 else np.ones(len(index)))
+                )
             elif per == "axis":
                 blocks.append((np.arange(3), np.array([1.0, -1.0, 1.0])))
             else:
@@ -110,11 +116,17 @@ def load_randomization(name_or_path: str) -> Randomization:
     if name_or_path in presets:
         path = presets[name_or_path]
     elif not path.is_file():
-        raise TaskError(f"no randomization {shown(name_or_path)}: give a preset ({', '.join(presets)}) or the path of a YAML file")
+        raise TaskError(
+            f"no randomization {shown(name_or_path)}: give a preset ({', '.join(presets)}) or the path of a YAML file"
+        )
     content = read_yaml(path, TaskError)
     push = content.pop("push", {}) or {}
     content.pop("notes", None)
-    if not isinstance(push, dict) or set(push) - {"velocity_m_s", "every_s"} or not all(is_number(v) and v > 0 for v in push.values()):
+    if (
+        not isinstance(push, dict)
+        or set(push) - {"velocity_m_s", "every_s"}
+        or not all(is_number(v) and v > 0 for v in push.values())
+    ):
         raise TaskError(f"{path}: push must give velocity_m_s and every_s, numbers above 0")
     spreads = tuple(_spread(str(name), value, path) for name, value in content.items())
     return Randomization(path.stem, spreads, float(push.get("velocity_m_s", 0.0)), float(push.get("every_s", 5.0)))
@@ -128,8 +140,15 @@ def _spread(name: str, value: Any, path: Path) -> Spread:
     kinds = ("set", "scale", "add")
     given = [kind for kind in kinds if isinstance(value, dict) and kind in value]
     if len(given) != 1 or set(value) - {given[0], "together"}:
-        raise TaskError(f"{path}: {name} is {shown(value)}; it must be a number, or one of set, scale, add with [lowest, highest]")
+        raise TaskError(
+            f"{path}: {name} is {shown(value)}; it must be a number, or one of set, scale, add with [lowest, highest]"
+        )
     limits = value[given[0]]
-    if not isinstance(limits, list) or len(limits) != 2 or not all(is_number(v) for v in limits) or limits[0] > limits[1]:
+    if (
+        not isinstance(limits, list)
+        or len(limits) != 2
+        or not all(is_number(v) for v in limits)
+        or limits[0] > limits[1]
+    ):
         raise TaskError(f"{path}: the range of {name} is {shown(limits)}; it must be [lowest, highest]")
     return Spread(name, given[0], float(limits[0]), float(limits[1]), bool(value.get("together", False)))

@@ -36,7 +36,9 @@ class Motion:
     foot_air_s: np.ndarray  # time since the foot last touched the ground, before this landing
     foot_velocity: np.ndarray  # (n, n_feet, 3) m/s
     body_contact: np.ndarray  # (n,) anything but the feet touches the floor
-    lasting_error: np.ndarray  # (n, 3) command minus velocity, m/s, m/s, rad/s, averaged over about `LASTING_S` under one command
+    lasting_error: (
+        np.ndarray
+    )  # (n, 3) command minus velocity, m/s, m/s, rad/s, averaged over about `LASTING_S` under one command
     standing_foot: np.ndarray  # (n_feet,) whether the posture stands on it
     rises: bool = False  # whether the posture is one that has to be risen to
 
@@ -148,7 +150,8 @@ def joint_limits(m: Motion) -> np.ndarray:
 
 
 def stride(m: Motion) -> np.ndarray:
-    """Time that a foot was in the air beyond a shuffle and up to a full swing, s, paid at each landing while told to move.
+    """Time that a foot was in the air beyond a shuffle and up to a full swing, s, paid at each landing
+    while told to move.
 
     Short steps cost nothing: a cost on them would teach a robot that cannot walk yet to stand still.
     """
@@ -177,23 +180,28 @@ def fidget(m: Motion) -> np.ndarray:
 
 
 def stand_up(m: Motion) -> np.ndarray:
-    """1 at the posture and its height; a quarter of the squared share of height that is left at a right angle to it, 0 upside down.
+    """1 at the posture and its height; a quarter of the squared share of height that is left at a right
+    angle to it, 0 upside down.
 
-    A product, so that neither a robot that sits upright on its tail nor one that is high on four legs has most of it. Squares, since
-    sitting is safe, and rising from there has to be worth a fall.
+    A product, so that neither a robot that sits upright on its tail nor one that is high on four legs has most of it.
+    Squares, since sitting is safe, and rising from there has to be worth a fall.
     """
     return np.square((0.5 + 0.5 * m.upright) * np.clip(m.height_m / m.nominal_height_m, 0.0, 1.0))
 
 
 def hands_off(m: Motion) -> np.ndarray:
-    """Share of the feet that the posture does not stand on which are off the floor; 1 where it stands on all of them."""
+    """Share of the feet that the posture does not stand on which are off the floor; 1 where it stands on
+    all of them.
+    """
     if m.standing_foot.all():
         return np.ones(len(m.foot_contact))
     return (~m.foot_contact[:, ~m.standing_foot]).mean(axis=1)
 
 
 def one_foot(m: Motion) -> np.ndarray:
-    """1 while exactly one of the feet that the posture stands on is on the ground and the robot is told to move: no hopping."""
+    """1 while exactly one of the feet that the posture stands on is on the ground and the robot is told to
+    move: no hopping.
+    """
     return ((m.foot_contact & m.standing_foot).sum(axis=1) == 1) * m.moving * m.up
 
 

@@ -1,8 +1,8 @@
 """How a robot gets up: a motion from its default pose into a posture, found by search in the simulator.
 
-Noise does not find it: a Go2 that learns by trial sits on its tail, where it is safe, and stays there. But an open-loop motion of
-a second, three targets and then the posture itself, is a small problem for CMA-ES. It ends upright and soon falls; what it is
-for is the states on its way, in which episodes can begin.
+Noise does not find it: a Go2 that learns by trial sits on its tail, where it is safe, and stays there. But an open-loop
+motion of a second, three targets and then the posture itself, is a small problem for CMA-ES. It ends upright and soon
+falls; what it is for is the states on its way, in which episodes can begin.
 """
 
 import math
@@ -34,7 +34,9 @@ LOOK_EVERY = 3  # generations
 
 @dataclass(frozen=True)
 class Rise:
-    """A motion from the default pose: actions at equal times, in between on straight lines, and from then on the last."""
+    """A motion from the default pose: actions at equal times, in between on straight lines, and from then
+    on the last.
+    """
 
     seconds: float
     actions: tuple[tuple[float, ...], ...]  # (times, n_joints); it begins at zero, the default pose
@@ -45,13 +47,21 @@ class Rise:
 
 
 def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: float) -> Rise | None:
-    """A motion that ends in `held`, the action that holds the posture; None where none was found. Left and right move alike."""
+    """A motion that ends in `held`, the action that holds the posture; None where none was found. Left and
+    right move alike.
+    """
     if robot.mirror is None:
         return None
     half = _Half(np.array(robot.mirror.index), np.array(robot.mirror.sign))
     watch = _Watch(robot, posture, POPULATION, physics_hz)
     size, clip = len(half.joints), robot.contract.action_clip
-    search = CMA(np.tile(0.5 * held[half.joints], KNOTS), FIRST_STEP, bounds=np.tile([-clip, clip], (KNOTS * size, 1)), seed=0, population_size=POPULATION)  # fmt: skip
+    search = CMA(
+        np.tile(0.5 * held[half.joints], KNOTS),
+        FIRST_STEP,
+        bounds=np.tile([-clip, clip], (KNOTS * size, 1)),
+        seed=0,
+        population_size=POPULATION,
+    )
 
     def motions(points: np.ndarray) -> np.ndarray:
         """Actions (n, times, n_joints) of points (n, KNOTS × size)."""
@@ -71,12 +81,15 @@ def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: floa
 
 
 def way_up(robot: Robot, posture: Posture, rise: Rise, n: int, physics_hz: float, seed: int) -> Starts:
-    """n states of robots that rise with this motion, drawn from its whole time; robots that it does not bring up are left out."""
+    """n states of robots that rise with this motion, drawn from its whole time; robots that it does not
+    bring up are left out.
+    """
     watch = _Watch(robot, posture, POPULATION, physics_hz, seed)
     passed = watch.states(rise)
     if not len(passed):
         raise TaskError(
-            f"the motion that the task names (rise) does not bring {robot.name} into the posture {posture.name!r}; leave it out, or search with find_rise"
+            f"the motion that the task names (rise) does not bring {robot.name} into the posture {posture.name!r};"
+            " leave it out, or search with find_rise"
         )
     rng = np.random.default_rng([seed, 13])
     chosen = rng.choice(len(passed), n)
@@ -101,7 +114,9 @@ class _Half:
         first = (index > joints) | (middle & (sign > 0))
         self.joints = np.flatnonzero(first)
         self._place = np.searchsorted(self.joints, np.where(first, joints, index)).clip(max=len(self.joints) - 1)
-        self._sign = np.where(first, 1.0, np.where(middle, 0.0, sign))  # a waist that turns to one side stays where it is
+        self._sign = np.where(
+            first, 1.0, np.where(middle, 0.0, sign)
+        )  # a waist that turns to one side stays where it is
 
     def whole(self, half: np.ndarray) -> np.ndarray:
         """Values (..., n_joints) of those of one side."""
@@ -118,7 +133,9 @@ class _Watch:
         self.up_s = np.zeros(n)  # how long each was up
 
     def score(self, actions: np.ndarray) -> np.ndarray:
-        """Of motions (n, times, n_joints): the nearest to the posture that a robot was, calm ones first, and how long it was there, s."""
+        """Of motions (n, times, n_joints): the nearest to the posture that a robot was, calm ones first,
+        and how long it was there, s.
+        """
         near, posture = np.zeros(len(actions)), self._posture
         for _ in self._run(actions):
             upright = -gravity_in_base(posture.frame(self._worlds.base_quaternion))[:, 2]
@@ -132,7 +149,14 @@ class _Watch:
         worlds, kept, before = self._worlds, [], []
         for k, risen in enumerate(self._run(np.repeat(np.array(rise.actions)[None], worlds.n, axis=0), rise.seconds)):
             action = np.tile(rise.at((k + 1) * worlds.control_dt_s), (worlds.n, 1))
-            now = (worlds.joint_position_rad, worlds.base_quaternion, worlds.base_position_m[:, 2], worlds.joint_velocity_rad_s, worlds.base_velocity, action)  # fmt: skip
+            now = (
+                worlds.joint_position_rad,
+                worlds.base_quaternion,
+                worlds.base_position_m[:, 2],
+                worlds.joint_velocity_rad_s,
+                worlds.base_velocity,
+                action,
+            )
             kept.append([np.array(value) for value in now])
             before.append(~risen)
         first = np.logical_and.accumulate(before)  # (ticks, n) not risen yet

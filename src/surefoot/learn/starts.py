@@ -1,9 +1,9 @@
 """Where a training begins that ends in another posture: in it, on the way there, or as the robot.yaml says.
 
-A robot that has never been upright does not know that it pays. Some worlds therefore begin there, and some on the way: in
-states that a motion passes which gets up (`surefoot.learn.rise`), or, of a robot for which none was found, with the base pitched
-by a part of the posture's pitch and the joints as far between the two poses, resting on whatever is lowest. States are made once,
-each with its height above the floor, and drawn from at every reset.
+A robot that has never been upright does not know that it pays. Some worlds therefore begin there, and some on the way:
+in states that a motion passes which gets up (`surefoot.learn.rise`), or, of a robot for which none was found, with the
+base pitched by a part of the posture's pitch and the joints as far between the two poses, resting on whatever is
+lowest. States are made once, each with its height above the floor, and drawn from at every reset.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -33,8 +33,9 @@ class Shares:
 class Kinds:
     """Draws which kind of start comes next, so that each has its share of the time.
 
-    At first a robot that begins upright falls within a second, and one on four legs has three: of shares of the episodes, four
-    fifths of the time would go to robots that have nothing to balance yet. Later it is the other way round.
+    At first a robot that begins upright falls within a second, and one on four legs has three: of shares of the
+    episodes, four fifths of the time would go to robots that have nothing to balance yet. Later it is the other way
+    round.
     """
 
     def __init__(self, shares: Shares, n: int) -> None:
@@ -52,7 +53,9 @@ class Kinds:
     def draw(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The kinds with which these robots begin now."""
         weight = self._shares / np.maximum(self._length_s, LEAST_S)
-        self.kind[rows] = np.searchsorted(np.cumsum(weight / weight.sum()), rng.random(len(rows)), side="right").clip(max=ON_ALL_FEET)
+        self.kind[rows] = np.searchsorted(np.cumsum(weight / weight.sum()), rng.random(len(rows)), side="right").clip(
+            max=ON_ALL_FEET
+        )
         return self.kind[rows]
 
 
@@ -87,7 +90,9 @@ class Starts:
         return replace(self, base_quaternion=quaternion, base_velocity=velocity)
 
 
-def make_starts(robot: Robot, posture: Posture, part: np.ndarray, spread_rad: float, rng: np.random.Generator) -> Starts:
+def make_starts(
+    robot: Robot, posture: Posture, part: np.ndarray, spread_rad: float, rng: np.random.Generator
+) -> Starts:
     """States that are `part` (n,) of the way from level, 0, to the posture, 1, with some spread around it."""
     n, contract = len(part), robot.contract
     level, upright = np.array(contract.pose_rad), np.array(posture.pose_rad or contract.pose_rad)
@@ -101,7 +106,9 @@ def make_starts(robot: Robot, posture: Posture, part: np.ndarray, spread_rad: fl
     base = model.body(robot.base)
     start = int(model.jnt_qposadr[base.jntadr[0]])
     body = model.geom_bodyid
-    solid = np.flatnonzero((model.body_rootid[body] == base.id) & ((model.geom_contype > 0) | (model.geom_conaffinity > 0)))
+    solid = np.flatnonzero(
+        (model.body_rootid[body] == base.id) & ((model.geom_contype > 0) | (model.geom_conaffinity > 0))
+    )
     height = np.empty(n)
     for k in range(n):
         data.qpos[qpos] = joints[k]

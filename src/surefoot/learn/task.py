@@ -48,10 +48,13 @@ class Reward:
         except (Exception, SystemExit) as reason:
             raise TaskError(f"the reward {self.name} raised {raised_by_user(reason)}") from reason
         if values.shape != (n,):
-            raise TaskError(f"the reward {self.name} returned {shown(given)}; it must return one number for each of the {n} robots")
+            raise TaskError(
+                f"the reward {self.name} returned {shown(given)}; it must return one number for each of the {n} robots"
+            )
         if not np.isfinite(values).all():
             raise TaskError(
-                f"the reward {self.name} is not a finite number for {int((~np.isfinite(values)).sum())} of {n} robots; bound it"
+                f"the reward {self.name} is not a finite number for {int((~np.isfinite(values)).sum())} of {n} robots;"
+                " bound it"
             )
         return values
 
@@ -72,12 +75,16 @@ class Task:
     fallen_height: float = 0.4  # a base below this share of its standing height has fallen
     fall_cost: float = 2.0  # paid once
     start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
-    posture: Posture = LEVEL  # what is upright, ahead and fallen; gravity and height above are of a task that stays level
+    # what is upright, ahead and fallen; gravity and height above are of a task that stays level
+    posture: Posture = LEVEL
     starts: Shares = field(default_factory=Shares)  # where episodes begin, in a posture that has to be risen to
     rise: Rise | None = None  # a motion that gets there, in whose states they begin
-    learning: dict[str, float] = field(default_factory=dict)  # fields of `surefoot.learn.ppo.PPOSettings` that are others for this task
+    learning: dict[str, float] = field(
+        default_factory=dict
+    )  # fields of `surefoot.learn.ppo.PPOSettings` that are others for this task
     teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
-    substeps: int = 4  # physics steps per control period in training: fewer are faster, and it is checked at the full rate
+    # physics steps per control period in training: fewer are faster, and it is checked at the full rate
+    substeps: int = 4
 
 
 def draw_commands(command_range: CommandRange, n: int, straight_share: float, rng: np.random.Generator) -> np.ndarray:
@@ -93,7 +100,9 @@ def draw_commands(command_range: CommandRange, n: int, straight_share: float, rn
 def weighted(**weights: float) -> tuple[Reward, ...]:
     """Rewards by the names of `surefoot.learn.rewards`."""
     known = {
-        name: value for name, value in vars(rewards).items() if callable(value) and getattr(value, "__module__", "") == rewards.__name__
+        name: value
+        for name, value in vars(rewards).items()
+        if callable(value) and getattr(value, "__module__", "") == rewards.__name__
     }
     for name in weights:
         if name not in known or name == "Motion":
@@ -171,8 +180,9 @@ BIPED_RANGE: CommandRange = (
     (0.0, 0.0),
     (-0.5, 0.5),
 )  # m/s, m/s, rad/s: a leg that points down has no joint that moves its foot sideways
-# With a std of 0.8 a robot that holds the pose is down after two thirds of a second, as much by its own noise as by its balance. How far
-# the policy may move in an update, not the samples in it, is what limits learning to balance: more and cheaper updates are faster.
+# With a std of 0.8 a robot that holds the pose is down after two thirds of a second, as much by its own noise as by its
+# balance. How far the policy may move in an update, not the samples in it, is what limits learning to balance: more and
+# cheaper updates are faster.
 BIPED_LEARNING = {"start_std": 0.4, "worlds": 512, "epochs": 2, "desired_kl": 0.02}
 BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before it can step at all
 
@@ -180,11 +190,13 @@ BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before
 def _within(wanted: CommandRange, robot: Robot) -> CommandRange:
     """What is wanted of the robot's own commands; refuses a robot that has none of them."""
     found = []
-    for name, (low, high), (least, most) in zip(("vx_m_s", "vy_m_s", "wz_rad_s"), wanted, robot.contract.command_range, strict=True):
+    for name, (low, high), (least, most) in zip(
+        ("vx_m_s", "vy_m_s", "wz_rad_s"), wanted, robot.contract.command_range, strict=True
+    ):
         if max(low, least) > min(high, most):
             raise TaskError(
-                f"command_range of {robot.name} has {name} from {least:g} to {most:g}, and none of it is in the {low:g} to {high:g} of a robot on its hind legs; "
-                f"widen it in {robot.path}"
+                f"command_range of {robot.name} has {name} from {least:g} to {most:g}, and none of it is in the {low:g}"
+                f" to {high:g} of a robot on its hind legs; widen it in {robot.path}"
             )
         found.append((max(low, least), min(high, most)))
     vx, vy, wz = found
@@ -196,7 +208,11 @@ SHIPPED: dict[str, Callable[[Robot], Task]] = {"walk": walk, "biped": biped}
 
 def load_task(name_or_path: str, robot: Robot, randomization: str | None = None) -> Task:
     """A shipped task, or the function `task` of a Python file; with another randomization where one is named."""
-    made = SHIPPED[name_or_path](robot) if name_or_path in SHIPPED else _task_from_file(Path(name_or_path).expanduser(), robot)
+    made = (
+        SHIPPED[name_or_path](robot)
+        if name_or_path in SHIPPED
+        else _task_from_file(Path(name_or_path).expanduser(), robot)
+    )
     if randomization is not None:
         made = replace(made, randomization=load_randomization(randomization))
     return made
@@ -207,15 +223,19 @@ def raised_by_user(reason: BaseException) -> str:
     frames = traceback.extract_tb(reason.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if "surefoot" not in Path(frame.filename).parts), None)
     said = one_line(reason) if str(reason) else ""
-    return f"{type(reason).__name__}{f'({said})' if isinstance(reason, SystemExit) else f': {said}' if said else ''}" + (
-        f", in its line {line}" if line else ""
+    return (
+        f"{type(reason).__name__}{f'({said})' if isinstance(reason, SystemExit) else f': {said}' if said else ''}"
+        + (f", in its line {line}" if line else "")
     )
 
 
 def _task_from_file(path: Path, robot: Robot) -> Task:
     """The task of a user's own file, which is a program: importing it runs it, with the rights of whoever runs this."""
     if path.suffix != ".py" or not path.is_file():
-        raise TaskError(f"no task {str(path)!r}: give a shipped one ({', '.join(SHIPPED)}) or a Python file with a function task(robot)")
+        raise TaskError(
+            f"no task {str(path)!r}: give a shipped one ({', '.join(SHIPPED)}) or a Python file with a function"
+            " task(robot)"
+        )
     note_input(path)
     spec = importlib.util.spec_from_file_location(f"surefoot_task_{path.stem}", path)
     assert spec is not None
@@ -237,24 +257,33 @@ def _task_from_file(path: Path, robot: Robot) -> Task:
     except (Exception, SystemExit) as reason:
         raise TaskError(f"task(robot) of {path} raised {raised_by_user(reason)}") from reason
     if not isinstance(made, Task):
-        raise TaskError(f"task(robot) of {path} returned {type(made).__name__}; it must return a surefoot.learn.task.Task")
+        raise TaskError(
+            f"task(robot) of {path} returned {type(made).__name__}; it must return a surefoot.learn.task.Task"
+        )
     _refuse_nonsense(made, path)
     return made
 
 
 def _refuse_nonsense(task: Task, path: Path) -> None:
     """A user's own task may hold anything; what training would stumble over is said first."""
-    if not task.rewards or not all(isinstance(one, Reward) and callable(one.function) and is_number(one.weight) for one in task.rewards):
-        raise TaskError(f"the rewards of {path} must be a tuple of surefoot.learn.task.Reward(function, weight), at least one")
+    if not task.rewards or not all(
+        isinstance(one, Reward) and callable(one.function) and is_number(one.weight) for one in task.rewards
+    ):
+        raise TaskError(
+            f"the rewards of {path} must be a tuple of surefoot.learn.task.Reward(function, weight), at least one"
+        )
     try:
         pairs = [(float(low), float(high)) for low, high in task.command_range]
     except (TypeError, ValueError):
         pairs = []
     if len(pairs) != 3 or not all(np.isfinite(pair).all() and pair[0] <= pair[1] for pair in pairs):
-        raise TaskError(f"command_range of {path} must be three pairs of numbers, the lower one first: vx m/s, vy m/s, wz rad/s")
+        raise TaskError(
+            f"command_range of {path} must be three pairs of numbers, the lower one first: vx m/s, vy m/s, wz rad/s"
+        )
     for name in ("episode_s", "fall_cost", "start_spread_rad", "standing_share", "straight_share", "substeps"):
         value = getattr(task, name)
         if not is_number(value) or value < 0 or (name in ("episode_s", "substeps") and value <= 0):
             raise TaskError(
-                f"{name} of {path} is {shown(value)}; it must be a number {'above' if name in ('episode_s', 'substeps') else 'from'} 0"
+                f"{name} of {path} is {shown(value)}; it must be a number"
+                f" {'above' if name in ('episode_s', 'substeps') else 'from'} 0"
             )

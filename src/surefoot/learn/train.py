@@ -69,7 +69,9 @@ def train(
             say(started.says)
         return started.taught
 
-    contract = robot.contract if task.posture.level else dataclasses.replace(robot.contract, command_range=task.command_range)
+    contract = (
+        robot.contract if task.posture.level else dataclasses.replace(robot.contract, command_range=task.command_range)
+    )
     says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
 
     def write(path: Path, learner: Learner) -> None:
@@ -119,8 +121,13 @@ def _refuse_falling_start(env: WalkEnv) -> None:
     for _ in range(round(STAND_S * robot.contract.control_hz)):
         worlds.step(torch.zeros((1, env.num_actions)).numpy())
     height, upright = float(worlds.base_position_m[0, 2]), float(-worlds.sensors.gravity[0, 2])
-    if not worlds.alive[0] or upright < -env.task.fallen_gravity_z or height < env.task.fallen_height * robot.base_height_m:
+    if (
+        not worlds.alive[0]
+        or upright < -env.task.fallen_gravity_z
+        or height < env.task.fallen_height * robot.base_height_m
+    ):
         raise SurefootError(
-            f"{robot.name} falls from its start pose within {STAND_S:g} s (base height {height:.2f} of {robot.base_height_m:.2f} m, "
-            f"tilt {torch.rad2deg(torch.acos(torch.tensor(min(upright, 1.0)))):.0f}°); check pose_rad, the gains and the feet in {robot.path}"
+            f"{robot.name} falls from its start pose within {STAND_S:g} s (base height {height:.2f} of"
+            f" {robot.base_height_m:.2f} m, tilt {torch.rad2deg(torch.acos(torch.tensor(min(upright, 1.0)))):.0f}°);"
+            f" check pose_rad, the gains and the feet in {robot.path}"
         )

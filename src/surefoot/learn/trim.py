@@ -1,9 +1,10 @@
 """Trim: what a policy that walks is off by, command for command, taken out of the command that it hears.
 
-A policy answers a command with a velocity that is off by much the same every time: too fast, or pulling to one side. Minutes
-of training wear such an error down slowly, since one stride hides it; a few seconds of walking measure it. The command c is
-replaced by c + [1, c] @ table, which lets the robot be where it was told to be after a command was held for a while, its start
-from standing included, and which is folded into the first layer of the network: the file stays a plain policy.
+A policy answers a command with a velocity that is off by much the same every time: too fast, or pulling to one side.
+Minutes of training wear such an error down slowly, since one stride hides it; a few seconds of walking measure it. The
+command c is replaced by c + [1, c] @ table, which lets the robot be where it was told to be after a command was held
+for a while, its start from standing included, and which is folded into the first layer of the network: the file stays a
+plain policy.
 """
 
 import dataclasses
@@ -22,10 +23,15 @@ from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
 from surefoot.sim.worlds import Worlds
 
-MakeWorlds = Callable[[int, int, int | None], Worlds]  # of their number, a seed, and how many differ in noise (None: all)
+MakeWorlds = Callable[
+    [int, int, int | None], Worlds
+]  # of their number, a seed, and how many differ in noise (None: all)
 
 ROUNDS = 2  # the answer is nearly linear: the first takes out most, the second what it bent
-WALKING, STANDING = 112, 16  # robots of a round; a velocity that lasts for 4 s scatters by 0.015 m/s from one to the next
+WALKING, STANDING = (
+    112,
+    16,
+)  # robots of a round; a velocity that lasts for 4 s scatters by 0.015 m/s from one to the next
 STRAIGHT = 0.5  # share of the commands along one axis
 FARTHEST = 0.5  # of the largest command along an axis: a policy does not know what it was never asked for
 MOST_FALLS = 0.1  # of the robots: whoever falls more has other needs
@@ -47,7 +53,10 @@ class Trim:
         """One sentence."""
         if self.reason:
             return f"not trimmed: {self.reason}"
-        return f"trimmed: the error that lasts falls from {self.before_m_s:.3f} to {self.after_m_s:.3f} m/s on walks of its own"
+        return (
+            f"trimmed: the error that lasts falls from {self.before_m_s:.3f} to {self.after_m_s:.3f} m/s on walks of"
+            " its own"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -79,7 +88,9 @@ def trim(robot: Robot, policy: OnnxPolicy, make_worlds: MakeWorlds, seconds: flo
         worlds = make_worlds(2 * n, seed + 101 * ROUNDS, n)  # with the same noise: what differs is the table's doing
         tables = np.repeat([NOTHING, table], n, axis=0)
         judged, creeps = _judged(
-            table, command, *np.split(_lasting_error(robot, policy, worlds, np.tile(command, (2, 1)), seconds, tables), 2)
+            table,
+            command,
+            *np.split(_lasting_error(robot, policy, worlds, np.tile(command, (2, 1)), seconds, tables), 2),
         )
         if not creeps:
             break  # otherwise once more without what standing robots hear too
@@ -87,7 +98,9 @@ def trim(robot: Robot, policy: OnnxPolicy, make_worlds: MakeWorlds, seconds: flo
 
 
 def _judged(table: np.ndarray, command: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[Trim, bool]:
-    """What a table is worth on commands that it was not fitted to, and whether it makes robots walk off that are told to stand."""
+    """What a table is worth on commands that it was not fitted to, and whether it makes robots walk off
+    that are told to stand.
+    """
     fell = [~np.isfinite(error).all(axis=1) for error in (before, after)]
     up = ~(fell[0] | fell[1])
     off = [astray(command, error)[up] for error in (before, after)]
@@ -143,13 +156,19 @@ def _heard(command: np.ndarray, tables: np.ndarray) -> np.ndarray:
 
 
 def _within(table: np.ndarray, contract: Contract) -> np.ndarray:
-    """Cut so that no command is changed by more than a share of the largest one along that axis; never along one without commands."""
+    """Cut so that no command is changed by more than a share of the largest one along that axis; never
+    along one without commands.
+    """
     largest = np.abs(contract.command_range).max(axis=1)
     farthest = np.abs(table[0]) + largest @ np.abs(table[1:])
     return table * np.minimum(1.0, FARTHEST * largest / np.maximum(farthest, 1e-9))
 
 
-def _lasting_error(robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np.ndarray, seconds: float, tables: np.ndarray) -> np.ndarray:
+def _lasting_error(
+    robot: Robot, policy: OnnxPolicy, worlds: Worlds, command: np.ndarray, seconds: float, tables: np.ndarray
+) -> np.ndarray:
     """Command minus velocity, (n, 3), mean over `seconds` from standing; NaN for those that fell."""
-    went, down = velocities(robot, policy, worlds, _heard(np.zeros_like(command), tables), _heard(command, tables)[None], seconds)
+    went, down = velocities(
+        robot, policy, worlds, _heard(np.zeros_like(command), tables), _heard(command, tables)[None], seconds
+    )
     return np.where(down[:, None], np.nan, command - went[0])

@@ -1,8 +1,8 @@
 """Where a robot can stand on its hind legs: a pose with the centre of mass above two feet, found from the model alone.
 
-Feet are points, so that standing on two of them is a balance on a line: what a pose can give is a start from which little
-torque is missing. The search turns the joints of the hind legs (left as right), keeps the others at the default pose, and
-asks for small torques, bent knees, and nothing but the two feet near the floor.
+Feet are points, so that standing on two of them is a balance on a line: what a pose can give is a start from which
+little torque is missing. The search turns the joints of the hind legs (left as right), keeps the others at the default
+pose, and asks for small torques, bent knees, and nothing but the two feet near the floor.
 """
 
 import math
@@ -46,17 +46,23 @@ def hind_legs(robot: Robot) -> tuple[Leg, Leg]:
     legs = find_legs(robot)
     if len(legs) < 4:
         raise TaskError(
-            f"{robot.name} has {len(legs)} legs, and standing up on the hind ones takes at least 4; `surefoot train walk` is for robots that walk on all their legs"
+            f"{robot.name} has {len(legs)} legs, and standing up on the hind ones takes at least 4; `surefoot train"
+            " walk` is for robots that walk on all their legs"
         )
     if robot.mirror is None:
-        raise TaskError(f"{robot.path} declares no symmetry, so that left and right hind legs cannot be told; add 'symmetry' to it")
+        raise TaskError(
+            f"{robot.path} declares no symmetry, so that left and right hind legs cannot be told; add 'symmetry' to it"
+        )
     first, second, third = sorted(legs, key=lambda leg: float(leg.position_m[0]))[:3]
     left, right = (first, second) if first.position_m[1] > second.position_m[1] else (second, first)
     image = {robot.mirror.index[j] for j in left.joints}
-    apart = abs(float(left.position_m[0] - right.position_m[0])) < 0.5 * float(third.position_m[0] - right.position_m[0])
+    apart = abs(float(left.position_m[0] - right.position_m[0])) < 0.5 * float(
+        third.position_m[0] - right.position_m[0]
+    )
     if image != set(right.joints.tolist()) or not apart:
         raise TaskError(
-            f"the two rearmost feet of {robot.name}, {first.feet[0]} and {second.feet[0]}, are not a left and a right one; check feet and symmetry in {robot.path}"
+            f"the two rearmost feet of {robot.name}, {first.feet[0]} and {second.feet[0]}, are not a left and a right"
+            f" one; check feet and symmetry in {robot.path}"
         )
     return left, right
 
@@ -68,8 +74,13 @@ def stand_on_hind_legs(robot: Robot) -> Stand:
     low, high = np.array(robot.contract.position_limit_rad)[left.joints].T
     low, high = low + INSIDE * (high - low), high - INSIDE * (high - low)
     search = CMA(
-        np.full(len(low), 0.5), 0.25, bounds=np.tile([0.0, 1.0], (len(low), 1)), seed=0, population_size=POPULATION, n_max_resampling=10
-    )  # fmt: skip
+        np.full(len(low), 0.5),
+        0.25,
+        bounds=np.tile([0.0, 1.0], (len(low), 1)),
+        seed=0,
+        population_size=POPULATION,
+        n_max_resampling=10,
+    )
     best, least = search.mean, math.inf
     for _ in range(GENERATIONS):
         asked = [search.ask() for _ in range(POPULATION)]
@@ -83,13 +94,15 @@ def stand_on_hind_legs(robot: Robot) -> Stand:
     way_out = "`surefoot train my_task.py` takes a task with a posture of your own"
     if found.off_m > BALANCED_M or scale.crowded(found.posture):
         raise TaskError(
-            f"{robot.name} has no pose in which its centre of mass is above {left.feet[0]} and {right.feet[0]} and the rest off the floor; {way_out}"
+            f"{robot.name} has no pose in which its centre of mass is above {left.feet[0]} and {right.feet[0]} and the"
+            f" rest off the floor; {way_out}"
         )
     if share.max() > MOST_TORQUE:
         worst = int(share.argmax())
         raise TaskError(
-            f"{robot.name} cannot hold itself on {left.feet[0]} and {right.feet[0]}: {robot.contract.joints[worst]} would need {abs(found.torque_nm[worst]):.3g} N·m of "
-            f"{robot.contract.torque_limit_nm[worst]:g} at rest, and at most {MOST_TORQUE:.0%} leave room for walking; {way_out}"
+            f"{robot.name} cannot hold itself on {left.feet[0]} and {right.feet[0]}: {robot.contract.joints[worst]}"
+            f" would need {abs(found.torque_nm[worst]):.3g} N·m of {robot.contract.torque_limit_nm[worst]:g} at rest,"
+            f" and at most {MOST_TORQUE:.0%} leave room for walking; {way_out}"
         )
     _refuse_out_of_reach(found, robot, way_out)
     return found
@@ -103,8 +116,9 @@ def _refuse_out_of_reach(stand: Stand, robot: Robot, way_out: str) -> None:
     worst = int(action.argmax())
     if action[worst] > contract.action_clip:
         raise TaskError(
-            f"{robot.name} cannot be told to stand on {' and '.join(stand.posture.feet)}: {contract.joints[worst]} would need an action of {action[worst]:.3g}, and "
-            f"action_clip is {contract.action_clip:g}; raise action_clip or action_scale_rad in {robot.path}, or {way_out}"
+            f"{robot.name} cannot be told to stand on {' and '.join(stand.posture.feet)}: {contract.joints[worst]}"
+            f" would need an action of {action[worst]:.3g}, and action_clip is {contract.action_clip:g}; raise"
+            f" action_clip or action_scale_rad in {robot.path}, or {way_out}"
         )
 
 
@@ -117,9 +131,13 @@ def holding_torque_nm(robot: Robot, posture: Posture) -> np.ndarray:
 
 
 def holding_action(robot: Robot, posture: Posture) -> np.ndarray:
-    """Targets that hold a posture at rest, as actions (n_joints,): a PD controller gives nothing at its target, so they are off the pose."""
+    """Targets that hold a posture at rest, as actions (n_joints,): a PD controller gives nothing at its
+    target, so they are off the pose.
+    """
     contract = robot.contract
-    target = np.array(posture.pose_rad or contract.pose_rad) + holding_torque_nm(robot, posture) / np.array(contract.kp_nm_per_rad)
+    target = np.array(posture.pose_rad or contract.pose_rad) + holding_torque_nm(robot, posture) / np.array(
+        contract.kp_nm_per_rad
+    )
     return (target - np.array(contract.pose_rad)) / np.array(contract.action_scale_rad)
 
 
@@ -134,8 +152,12 @@ def posed(robot: Robot, posture: Posture) -> tuple[mujoco.MjModel, mujoco.MjData
     return model, data
 
 
-def _at_rest(model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]], base_dof: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Torques (nv,) of a robot at rest on these feet, what the feet cannot give the base (6,), and the base's height above the lowest of them, m."""
+def _at_rest(
+    model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]], base_dof: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Torques (nv,) of a robot at rest on these feet, what the feet cannot give the base (6,), and the base's height
+    above the lowest of them, m.
+    """
     lowest = [min(lowest_point(model, data, g) for g in geoms) for geoms in feet]
     needed = data.qfrc_bias - data.qfrc_passive
     push = np.zeros((3 * len(feet), model.nv))
@@ -159,7 +181,9 @@ class _Scale:
         self._data = mujoco.MjData(self._model)
         self._qpos, self._dofs = joint_addresses(self._model, robot.contract.joints)
         base = self._model.body(robot.base)
-        self._base_qpos, self._base_dof = (int(a[base.jntadr[0]]) for a in (self._model.jnt_qposadr, self._model.jnt_dofadr))
+        self._base_qpos, self._base_dof = (
+            int(a[base.jntadr[0]]) for a in (self._model.jnt_qposadr, self._model.jnt_dofadr)
+        )
         root = self._model.body_rootid[self._model.geom_bodyid] == base.id
         collides = (self._model.geom_contype > 0) | (self._model.geom_conaffinity > 0)
         self._feet = [[g for foot in leg.feet for g in foot_geoms(self._model, foot)] for leg in (left, right)]
@@ -174,7 +198,9 @@ class _Scale:
         """What is bad about a pose of the left hind leg."""
         found = self.weigh(joints_rad)
         near, close = self._crowding(found.posture.height_m)
-        effort = float(np.square(found.torque_nm / self._limit)[np.concatenate([self._left.joints, self._right.joints])].mean())
+        effort = float(
+            np.square(found.torque_nm / self._limit)[np.concatenate([self._left.joints, self._right.joints])].mean()
+        )
         away = float(np.square(joints_rad - self._pose[self._left.joints]).sum())  # decides where no torque does
         return effort + (found.off_m / OFF_M) ** 2 + 10 * (near**2 + close**2) + 1e-2 * away
 
@@ -184,7 +210,9 @@ class _Scale:
         pose[self._left.joints] = joints_rad
         image = pose[self._index] * self._sign
         pose[self._right.joints] = image[self._right.joints]
-        posture = Posture("hind legs", math.pi / 2, 1.0, RISE_S, tuple(pose.tolist()), (*self._left.feet, *self._right.feet))
+        posture = Posture(
+            "hind legs", math.pi / 2, 1.0, RISE_S, tuple(pose.tolist()), (*self._left.feet, *self._right.feet)
+        )
         model, data = self._model, self._data
         data.qpos[self._qpos] = pose
         data.qpos[self._base_qpos : self._base_qpos + 7] = (0, 0, 0, *posture.base_quaternion)
@@ -198,7 +226,9 @@ class _Scale:
         return max(self._crowding(posture.height_m)) > 0.1
 
     def _crowding(self, height_m: float) -> tuple[float, float]:
-        """How much too near the floor the lowest of the rest is, and the feet to each other, as shares of what is asked."""
+        """How much too near the floor the lowest of the rest is, and the feet to each other, as shares of
+        what is asked.
+        """
         lowest = min(lowest_point(self._model, self._data, int(g)) for g in self._others) + height_m
         left, right = (self._data.geom_xpos[geoms].mean(axis=0)[1] for geoms in self._feet)
         near = 1 - lowest / (CLEAR * max(height_m, 1e-3))

@@ -1,7 +1,7 @@
 """Logs: episodes of time, command, joint position, velocity and action; rollouts in, Parquet files out and back.
 
-`record` is the one place that runs a virtual robot; everything else here must not know simulators, and reading a log loads
-none.
+`record` is the one place that runs a virtual robot; everything else here must not know simulators, and
+reading a log loads none.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,6 @@
-"""The log that a virtual robot would write: random velocity commands, noisy sensors, imperfect clocks, no base state."""
+"""The log that a virtual robot would write: random velocity commands, noisy sensors, imperfect clocks, no
+base state.
+"""
 
 import math
 import os
@@ -25,7 +27,12 @@ AFTER_FALL_S = 0.5  # an operator stops a fallen robot about this much later
 
 
 def random_commands(
-    contract: Contract, n: int, ticks: int, hold_s: float, rng: np.random.Generator, speed_m_s: tuple[float, float] | None = None
+    contract: Contract,
+    n: int,
+    ticks: int,
+    hold_s: float,
+    rng: np.random.Generator,
+    speed_m_s: tuple[float, float] | None = None,
 ) -> np.ndarray:
     """Velocity commands, (n, ticks, 3), uniform over the contract's range and each held for `hold_s`.
 
@@ -63,14 +70,16 @@ def record(
     With `base`, the log also says where the base was, as motion capture would. `speed_m_s` limits the commanded speed.
     """
     if speed_m_s is not None and not (np.isfinite(speed_m_s).all() and 0 <= speed_m_s[0] <= speed_m_s[1]):
-        raise LogError(f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first")
+        raise LogError(
+            f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first"
+        )
     twin = twin.with_robot(as_meant(twin.robot, policy))
     contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     if not posture.level and seconds <= posture.rise_s:
         raise LogError(
-            f"an episode of {seconds:g} s ends before the robot is told to walk: it has {posture.rise_s:g} s to rise to the posture {posture.name!r}; "
-            f"record episodes of {posture.rise_s + USUAL_WALK_S:g} s"
+            f"an episode of {seconds:g} s ends before the robot is told to walk: it has {posture.rise_s:g} s to rise to"
+            f" the posture {posture.name!r}; record episodes of {posture.rise_s + USUAL_WALK_S:g} s"
         )
     worlds = twin.worlds(rollouts, seed=seed, threads=threads)
     rng = np.random.default_rng([seed, 2])
@@ -79,7 +88,8 @@ def record(
     start = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (rollouts, contract.n_joints))
     worlds.reset(joint_position_rad=np.clip(start, low, high))
     command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng, speed_m_s)
-    command[:, : round(posture.rise_s * contract.control_hz)] = 0.0  # an operator lets a robot rise before sending it anywhere
+    # an operator lets a robot rise before sending it anywhere
+    command[:, : round(posture.rise_s * contract.control_hz)] = 0.0
     agent = make_agent(policy, twin.robot, rollouts, seed=seed)
     run = rollout(worlds, agent, command, progress, truth=base)
     channels = CHANNELS + (TRUTH if base else ())
@@ -101,7 +111,9 @@ def record(
             fallen += 1
             end = min(end, begin + int(down[0]) + math.ceil(AFTER_FALL_S * contract.control_hz))
         rows = slice(begin, end)
-        jitter = np.clip(rng.normal(0, twin.time_jitter_s, ticks), -0.4 * contract.control_dt_s, 0.4 * contract.control_dt_s)[: end - begin]
+        jitter = np.clip(
+            rng.normal(0, twin.time_jitter_s, ticks), -0.4 * contract.control_dt_s, 0.4 * contract.control_dt_s
+        )[: end - begin]
         stamps = run.time_s[i, rows] + jitter  # the clip keeps them in order
         parts["episode"].append(np.full(end - begin, i, dtype=np.int32))
         parts["time_s"].append(stamps - stamps[0])
@@ -109,16 +121,30 @@ def record(
         for name in channels:
             parts[name].append(getattr(run, name)[i, rows])
     metadata = {
-        "robot": twin.robot.name, "robot_hash": twin.robot.hash, "contract_hash": twin.robot.contract_hash, "control_hz": contract.control_hz,
-        "policy": agent.label, "policy_hash": agent.hash, "fallen_episodes": fallen,
+        "robot": twin.robot.name,
+        "robot_hash": twin.robot.hash,
+        "contract_hash": twin.robot.contract_hash,
+        "control_hz": contract.control_hz,
+        "policy": agent.label,
+        "policy_hash": agent.hash,
+        "fallen_episodes": fallen,
         **({} if posture.level else {"posture": posture.name}),
         "source": {
-            "kind": "virtual robot", "twin": twin.name, "twin_hash": twin.hash, "seed": seed, "rollouts": rollouts,
-            "seconds": seconds, "hold_s": hold_s, "surefoot": __version__, "mujoco": mujoco.__version__,
+            "kind": "virtual robot",
+            "twin": twin.name,
+            "twin_hash": twin.hash,
+            "seed": seed,
+            "rollouts": rollouts,
+            "seconds": seconds,
+            "hold_s": hold_s,
+            "surefoot": __version__,
+            "mujoco": mujoco.__version__,
             **({} if speed_m_s is None else {"speed_m_s": list(speed_m_s)}),
         },
-    }  # fmt: skip
-    return RobotLog(joints=contract.joints, metadata=metadata, **{name: np.concatenate(values) for name, values in parts.items()})
+    }
+    return RobotLog(
+        joints=contract.joints, metadata=metadata, **{name: np.concatenate(values) for name, values in parts.items()}
+    )
 
 
 def _ticks(contract: Contract, rollouts: int, seconds: float, hold_s: float) -> int:
@@ -128,11 +154,15 @@ def _ticks(contract: Contract, rollouts: int, seconds: float, hold_s: float) -> 
             raise LogError(f"{name} is {value:g}; it must be a finite time above 0 s")
     ticks = round(seconds * contract.control_hz)
     if rollouts < 1 or ticks < 2:
-        raise LogError(f"{rollouts} rollouts of {seconds:g} s hold no data; record at least 1 rollout of {2 / contract.control_hz:g} s")
+        raise LogError(
+            f"{rollouts} rollouts of {seconds:g} s hold no data; record at least 1 rollout of"
+            f" {2 / contract.control_hz:g} s"
+        )
     needed_gb = rollouts * ticks * BYTES_PER_NUMBER * (3 * contract.n_joints + 12) / 1e9
     if needed_gb > (there_gb := _memory_gb()):
         raise LogError(
-            f"{rollouts} rollouts of {seconds:g} s need {needed_gb:.3g} GB of memory and this machine has {there_gb:.3g} GB; record fewer or shorter ones"
+            f"{rollouts} rollouts of {seconds:g} s need {needed_gb:.3g} GB of memory and this machine has"
+            f" {there_gb:.3g} GB; record fewer or shorter ones"
         )
     return ticks
 

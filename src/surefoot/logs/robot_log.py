@@ -19,8 +19,16 @@ METADATA_KEY = b"surefoot.log"
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
 OPTIONAL = (
-    "gyro_rad_s", "gravity", "quaternion", "torque_nm", "motor_temperature_c", "battery_v", "foot_contact", "base_position_m", "base_velocity",
-)  # fmt: skip
+    "gyro_rad_s",
+    "gravity",
+    "quaternion",
+    "torque_nm",
+    "motor_temperature_c",
+    "battery_v",
+    "foot_contact",
+    "base_position_m",
+    "base_velocity",
+)
 SCALARS = {"episode": "whole numbers", "time_s": "numbers"}
 WIDTHS = {
     "command": 3,
@@ -50,9 +58,11 @@ class RobotLog:
     torque_nm: np.ndarray | None = None  # (rows, n_joints) as the motors estimate it
     motor_temperature_c: np.ndarray | None = None
     battery_v: np.ndarray | None = None  # (rows, 1)
-    foot_contact: np.ndarray | None = None  # (rows, n_feet) 0 to 1, or a force sensor's reading, as metadata["feet"] names them
+    # (rows, n_feet) 0 to 1, or a force sensor's reading, as metadata["feet"] names them
+    foot_contact: np.ndarray | None = None
     base_position_m: np.ndarray | None = None  # (rows, 3) in the world, where motion capture gave it
-    base_velocity: np.ndarray | None = None  # (rows, 6) linear in the world frame, m/s, and angular in the base frame, rad/s
+    # (rows, 6) linear in the world frame, m/s, and angular in the base frame, rad/s
+    base_velocity: np.ndarray | None = None
     metadata: dict[str, Any] = field(default_factory=dict)  # robot and policy hashes, rate, source
 
     @property
@@ -73,7 +83,10 @@ class RobotLog:
 
 def write_log(log: RobotLog, path: Path) -> str:
     """Write the log whole or not at all; the hash of its bytes, as sha256sum prints it."""
-    columns: dict[str, pa.Array] = {"episode": pa.array(log.episode, pa.int32()), "time_s": pa.array(log.time_s, pa.float64())}
+    columns: dict[str, pa.Array] = {
+        "episode": pa.array(log.episode, pa.int32()),
+        "time_s": pa.array(log.time_s, pa.float64()),
+    }
     for name in REQUIRED + OPTIONAL:
         values = getattr(log, name)
         if values is not None:
@@ -130,7 +143,9 @@ def _metadata(table: pa.Table, path: Path) -> dict[str, Any]:
         raise LogError(f"{path} has log format {shown(version)}; this version reads format {FORMAT}")
     joints = content.get("joints")
     if not isinstance(joints, list) or not joints or not all(isinstance(name, str) for name in joints):
-        raise LogError(f"{path} does not name its joints; its {METADATA_KEY.decode()!r} metadata must list them under 'joints'")
+        raise LogError(
+            f"{path} does not name its joints; its {METADATA_KEY.decode()!r} metadata must list them under 'joints'"
+        )
     return content
 
 
@@ -141,7 +156,10 @@ def _width(name: str, joints: tuple[str, ...], content: dict[str, Any], path: Pa
     if name == "foot_contact":
         feet = content.get("feet")
         if not isinstance(feet, list) or not feet or not all(isinstance(foot, str) for foot in feet):
-            raise LogError(f"{path} has a column 'foot_contact', but its {METADATA_KEY.decode()!r} metadata does not list the 'feet'")
+            raise LogError(
+                f"{path} has a column 'foot_contact', but its {METADATA_KEY.decode()!r} metadata does not list the"
+                " 'feet'"
+            )
         return len(feet)
     return WIDTHS.get(name, len(joints))
 

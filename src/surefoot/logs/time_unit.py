@@ -20,7 +20,9 @@ def unit_of_time(log: RobotLog, control_dt_s: float) -> str | None:
     if typical <= FAR * control_dt_s:
         return None
     fastest_hz = max(FASTEST_HZ, 2 / control_dt_s)
-    return next((unit for unit, factor in UNITS.items() if SLOWEST / control_dt_s <= factor / typical <= fastest_hz), None)
+    return next(
+        (unit for unit, factor in UNITS.items() if SLOWEST / control_dt_s <= factor / typical <= fastest_hz), None
+    )
 
 
 def in_seconds(log: RobotLog, control_dt_s: float) -> RobotLog:
@@ -36,4 +38,7 @@ def about_unit(unit: str) -> str:
 
 def way_out(unit: str) -> str:
     """How to correct it, for a sentence."""
-    return f"divide the time by {UNITS[unit]:,.0f}: 'surefoot log import LOG --time-unit {unit} --out fixed.parquet' does it"
+    return (
+        f"divide the time by {UNITS[unit]:,.0f}: 'surefoot log import LOG --time-unit {unit} --out fixed.parquet'"
+        " does it"
+    )

@@ -33,7 +33,9 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("Agent", "PolicyAgent", "RandomAgent", "ZeroAgent", "as_meant", "make_agent"), "surefoot.policy.agents"),
+        **dict.fromkeys(
+            ("Agent", "PolicyAgent", "RandomAgent", "ZeroAgent", "as_meant", "make_agent"), "surefoot.policy.agents"
+        ),
         "write_mlp": "surefoot.policy.export_mlp",
         "Observer": "surefoot.policy.observation",
         **dict.fromkeys(("OnnxPolicy", "attach"), "surefoot.policy.onnx_policy"),

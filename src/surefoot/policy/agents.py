@@ -103,7 +103,9 @@ class PolicyAgent:
 
 
 def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) -> Agent:
-    """The agent for 'zero', 'random', 'trot', the name of a policy shipped with the robot, or the path of an .onnx file."""
+    """The agent for 'zero', 'random', 'trot', the name of a policy shipped with the robot, or the path of
+    an .onnx file.
+    """
     name = str(name_or_path)
     if name == "zero":
         return ZeroAgent()
@@ -122,12 +124,14 @@ def find_policy(name_or_path: str | Path, robot: Robot) -> Path:
     if path.suffix == ".onnx" or path.exists():
         return path
     raise PolicyError(
-        f"no policy {name!r}{nearest(name, (*BUILT_IN, *shipped))}; give one of {', '.join((*BUILT_IN, *shipped))}, or the path of an .onnx file"
+        f"no policy {name!r}{nearest(name, (*BUILT_IN, *shipped))}; give one of {', '.join((*BUILT_IN, *shipped))}, or"
+        " the path of an .onnx file"
     )
 
 
 def as_meant(robot: Robot, name_or_path: str | Path) -> Robot:
-    """The robot as a policy means to use it: in the posture that its file names, and then with the file's range of commands.
+    """The robot as a policy means to use it: in the posture that its file names, and then with the file's
+    range of commands.
 
     What is built in, and a policy that says nothing, means the robot as it is.
     """
@@ -138,14 +142,16 @@ def as_meant(robot: Robot, name_or_path: str | Path) -> Robot:
 
 def meant_by(robot: Robot, policy: OnnxPolicy) -> Robot:
     """The robot as a loaded policy means to use it."""
-    posture = read_posture(policy.metadata.get(POSTURE_KEY), policy.name, robot.contract.n_joints, robot.feet, robot.base_height_m)
+    posture = read_posture(
+        policy.metadata.get(POSTURE_KEY), policy.name, robot.contract.n_joints, robot.feet, robot.base_height_m
+    )
     if posture.level:
         return robot
     for (low, high), what in zip(policy.contract.command_range, ("forward m/s", "left m/s", "turn rad/s"), strict=True):
         if not -LARGEST_COMMAND <= low <= high <= LARGEST_COMMAND:
             raise PolicyError(
-                f"the contract inside {policy.name}: command_range ({what}) is {low:g} to {high:g}; it must go from a lower to a higher number within "
-                f"±{LARGEST_COMMAND:g}; export the policy again"
+                f"the contract inside {policy.name}: command_range ({what}) is {low:g} to {high:g}; it must go from a"
+                f" lower to a higher number within ±{LARGEST_COMMAND:g}; export the policy again"
             )
     narrowed = replace(robot.contract, command_range=policy.contract.command_range)
     return replace(robot, posture=posture, contract=narrowed, own_contract_hash=robot.contract_hash)

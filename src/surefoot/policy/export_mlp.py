@@ -47,7 +47,9 @@ def write_mlp(
         [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", contract.n_joints])],
         initializers,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="surefoot")
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="surefoot"
+    )
     onnx.checker.check_model(model)
     write_model(model, {**(metadata or {}), CONTRACT_KEY: contract.to_json()}, path)
 
@@ -60,7 +62,10 @@ def _check(contract: Contract, weights: Sequence[tuple[np.ndarray, np.ndarray]],
     width = contract.observation_size
     for k, (matrix, bias) in enumerate(weights):
         if np.ndim(matrix) != 2 or np.shape(matrix)[0] != width or np.shape(bias) != np.shape(matrix)[1:]:
-            raise PolicyError(f"layer {k} has weights {np.shape(matrix)} and biases {np.shape(bias)}; they must be ({width}, m) and (m,)")
+            raise PolicyError(
+                f"layer {k} has weights {np.shape(matrix)} and biases {np.shape(bias)}; they must be ({width}, m) and"
+                " (m,)"
+            )
         if not (np.isfinite(matrix).all() and np.isfinite(bias).all()):
             raise PolicyError(f"layer {k} holds weights that are not finite; training diverged")
         width = np.shape(matrix)[1]

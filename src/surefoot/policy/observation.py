@@ -20,7 +20,9 @@ class Observer:
         self._shown.flags.writeable = False
         self._fresh = np.ones(n, bool)
         self._terms: list[tuple[str, float, np.ndarray]] = []  # name, scale, newest frame
-        self._past: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # newest frame, older frames, all but the oldest
+        self._past: list[
+            tuple[np.ndarray, np.ndarray, np.ndarray]
+        ] = []  # newest frame, older frames, all but the oldest
         start = 0
         for term in contract.observation:
             size = term.size(contract.n_joints)

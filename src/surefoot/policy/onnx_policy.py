@@ -37,10 +37,16 @@ class OnnxPolicy:
     """A policy on its way through a batch: `load` it, `check` it against the robot, `run` it."""
 
     def __init__(
-        self, session: onnxruntime.InferenceSession, contract: Contract, file_hash: str, metadata: dict[str, str], name: str
+        self,
+        session: onnxruntime.InferenceSession,
+        contract: Contract,
+        file_hash: str,
+        metadata: dict[str, str],
+        name: str,
     ) -> None:
         self.contract = contract
-        self.hash = file_hash  # sha256 of the file, as sha256sum prints it; with external data, of the file with its data inside
+        # sha256 of the file, as sha256sum prints it; with external data, of the file with its data inside
+        self.hash = file_hash
         self.metadata = metadata  # what else the file says about itself, without the contract
         self.name = name  # the path, for messages
         self._session = session
@@ -58,8 +64,13 @@ class OnnxPolicy:
         text = metadata.pop(CONTRACT_KEY, None)
         metadata.pop(WRITTEN_BY, None)
         if text is None:
-            words = f"surefoot policy attach {shlex.quote(str(path))} --robot ROBOT --out {shlex.quote(path.stem + '-attached.onnx')}"
-            raise PolicyError(f"{path} does not say for which robot it was made; run '{words}' with the robot it was trained on")
+            words = (
+                f"surefoot policy attach {shlex.quote(str(path))} --robot ROBOT --out"
+                f" {shlex.quote(path.stem + '-attached.onnx')}"
+            )
+            raise PolicyError(
+                f"{path} does not say for which robot it was made; run '{words}' with the robot it was trained on"
+            )
         contract = Contract.from_json(text, str(path))
         session = _session(content, path, threads)
         _check_shapes(session, contract, path)
@@ -79,15 +90,21 @@ class OnnxPolicy:
         differences = self.contract.differences(contract)
         if differences:
             raise PolicyError(
-                f"{self.name} was made for another robot than this {contract.robot!r} (the policy's value against the robot's): {'; '.join(differences)}; "
-                "give the robot.yaml it was trained with, or, where the file is wrong about itself, correct it with 'surefoot policy attach --replace'"
+                f"{self.name} was made for another robot than this {contract.robot!r} (the policy's value against the"
+                f" robot's): {'; '.join(differences)}; give the robot.yaml it was trained with, or, where the file is"
+                " wrong about itself, correct it with 'surefoot policy attach --replace'"
             )
 
     def run(self, observation: np.ndarray) -> np.ndarray:
-        """Actions (n, n_joints), float32, for observations (n, observation_size). What is not finite is returned as it is."""
+        """Actions (n, n_joints), float32, for observations (n, observation_size). What is not finite is
+        returned as it is.
+        """
         observation = np.ascontiguousarray(observation, np.float32)
         if observation.ndim != 2 or observation.shape[1] != self.contract.observation_size:
-            raise PolicyError(f"{self.name} takes observations of the shape (n, {self.contract.observation_size}), got {observation.shape}")
+            raise PolicyError(
+                f"{self.name} takes observations of the shape (n, {self.contract.observation_size}), got"
+                f" {observation.shape}"
+            )
         if self._row_by_row:
             return np.concatenate([self._infer(row[None]) for row in observation])
         return self._infer(observation)
@@ -104,7 +121,8 @@ class OnnxPolicy:
 def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = False) -> None:
     """Write a copy of an ONNX file with the robot's contract inside; other metadata stays, external data moves in.
 
-    So does the range of commands of a policy that means a posture, since it is the policy's own and narrower than the robot's. A file that already carries the contract of another robot is refused unless `replace` is set.
+    So does the range of commands of a policy that means a posture, since it is the policy's own and narrower than the
+    robot's. A file that already carries the contract of another robot is refused unless `replace` is set.
     """
     source, out = Path(source), Path(out)
     model, content = _read(source)
@@ -115,7 +133,8 @@ def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = Fa
     differences = [] if carried is None else carried.differences(robot.contract)
     if differences and not replace:
         raise PolicyError(
-            f"{source} already carries a contract that differs from the robot's: {'; '.join(differences)}; add --replace where the file is wrong and the robot right"
+            f"{source} already carries a contract that differs from the robot's: {'; '.join(differences)}; add"
+            " --replace where the file is wrong and the robot right"
         )
     contract = robot.contract
     if carried is not None and POSTURE_KEY in metadata:
@@ -151,21 +170,28 @@ def _read(path: Path) -> tuple[onnx.ModelProto, bytes]:
     try:
         model = onnx.load_model_from_string(content)
     except Exception:  # protobuf's own error, or one of its parser's
-        raise PolicyError(f"{path} is not an ONNX file, or only a part of one; export or copy the policy again") from None
+        raise PolicyError(
+            f"{path} is not an ONNX file, or only a part of one; export or copy the policy again"
+        ) from None
     if not model.graph.node:
         raise PolicyError(f"{path} is not an ONNX file with a network in it; export the policy again")
     if sum(len(entry.key) + len(entry.value) for entry in model.metadata_props) > MOST_METADATA:
         raise PolicyError(
-            f"{path} says more than {MOST_METADATA / 1e6:g} MB about itself (its metadata), which no policy does; export it again"
+            f"{path} says more than {MOST_METADATA / 1e6:g} MB about itself (its metadata), which no policy does;"
+            " export it again"
         )
     if _node_count(model) > MOST_NODES:
-        raise PolicyError(f"{path} has more than {MOST_NODES:,} nodes, which no policy needs; export it with its weights as tensors")
+        raise PolicyError(
+            f"{path} has more than {MOST_NODES:,} nodes, which no policy needs; export it with its weights as tensors"
+        )
     external = [tensor for tensor in _tensors(model) if onnx.external_data_helper.uses_external_data(tensor)]
     return (model, _with_external_data(model, external, path)) if external else (model, content)
 
 
 def _with_external_data(model: onnx.ModelProto, external: list[onnx.TensorProto], path: Path) -> bytes:
-    """The bytes of a model with the weights inside that it keeps in other files of its folder; the model holds them too."""
+    """The bytes of a model with the weights inside that it keeps in other files of its folder; the model
+    holds them too.
+    """
     try:
         refuse_size(str(path), 3 * sum(_external_bytes(tensor, path.parent) for tensor in external), PolicyError)
         with watched(f"reading the weights of {path}"):
@@ -173,9 +199,12 @@ def _with_external_data(model: onnx.ModelProto, external: list[onnx.TensorProto]
             inside: bytes = model.SerializeToString(deterministic=True)
     except PolicyError:
         raise
-    except Exception as reason:  # a file that is missing, too short, or outside of the folder; more than protobuf can hold
+    except (
+        Exception
+    ) as reason:  # a file that is missing, too short, or outside of the folder; more than protobuf can hold
         raise PolicyError(
-            f"{path} keeps its weights in another file that cannot be used ({flat(reason)}); put that file beside it, or export the policy as one file"
+            f"{path} keeps its weights in another file that cannot be used ({flat(reason)}); put that file beside it,"
+            " or export the policy as one file"
         ) from None
     return inside
 
@@ -229,13 +258,16 @@ def _session(content: bytes, path: Path, threads: int) -> onnxruntime.InferenceS
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     try:
         with watched(f"loading the policy {path}"):
-            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+            session = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"], enable_fallback=0
+            )
         for tensor in (*session.get_inputs(), *session.get_outputs()):
             _ = tensor.name, tensor.type, tensor.shape  # a broken name is found when it is first asked for
         return session
     except Exception as reason:  # ONNX Runtime's errors have no common base but this
         raise PolicyError(
-            f"ONNX Runtime {onnxruntime.__version__} cannot load {path} ({_complaint(reason)}); export it again, with an older opset if it asks for a newer one"
+            f"ONNX Runtime {onnxruntime.__version__} cannot load {path} ({_complaint(reason)}); export it again, with"
+            " an older opset if it asks for a newer one"
         ) from None
 
 
@@ -244,11 +276,13 @@ def _check_shapes(session: onnxruntime.InferenceSession, contract: Contract, pat
     inputs, outputs = session.get_inputs(), session.get_outputs()
     if len(inputs) != 1:
         raise PolicyError(
-            f"{path} has {len(inputs)} inputs ({_names(inputs)}), but a policy takes one, the observation; recurrent policies are not supported: train one with history in its observation instead"
+            f"{path} has {len(inputs)} inputs ({_names(inputs)}), but a policy takes one, the observation; recurrent"
+            " policies are not supported: train one with history in its observation instead"
         )
     if len(outputs) != 1:
         raise PolicyError(
-            f"{path} has {len(outputs)} outputs ({_names(outputs)}), but a policy gives one, the action; export the mean action only"
+            f"{path} has {len(outputs)} outputs ({_names(outputs)}), but a policy gives one, the action; export the"
+            " mean action only"
         )
     terms = ", ".join(f"{term.name} {term.size(contract.n_joints)}" for term in contract.observation)
     wanted = (
@@ -256,7 +290,10 @@ def _check_shapes(session: onnxruntime.InferenceSession, contract: Contract, pat
             inputs[0],
             "input",
             contract.observation_size,
-            f"the observation of {contract.robot} has {contract.observation_size} entries ({terms}); make 'observation' in robot.yaml list what it was trained with",
+            (
+                f"the observation of {contract.robot} has {contract.observation_size} entries ({terms}); make"
+                " 'observation' in robot.yaml list what it was trained with"
+            ),
         ),
         (
             outputs[0],
@@ -268,30 +305,37 @@ def _check_shapes(session: onnxruntime.InferenceSession, contract: Contract, pat
     for tensor, what, size, advice in wanted:
         if tensor.type != "tensor(float)":
             raise PolicyError(
-                f"the {what} {tensor.name!r} of {path} is of the type {tensor.type}, it must be tensor(float); export the policy in float32"
+                f"the {what} {tensor.name!r} of {path} is of the type {tensor.type}, it must be tensor(float); export"
+                " the policy in float32"
             )
         if len(tensor.shape) != 2:
             raise PolicyError(
-                f"the {what} {tensor.name!r} of {path} has the shape {_shape(tensor.shape)}, it must be (batch, {size}); export the policy with a batch dimension"
+                f"the {what} {tensor.name!r} of {path} has the shape {_shape(tensor.shape)}, it must be (batch,"
+                f" {size}); export the policy with a batch dimension"
             )
         batch, width = tensor.shape
         if isinstance(batch, int) and batch != 1:
             raise PolicyError(
-                f"the {what} {tensor.name!r} of {path} has a fixed batch of {batch}; export the policy with a dynamic batch, or with a batch of 1"
+                f"the {what} {tensor.name!r} of {path} has a fixed batch of {batch}; export the policy with a dynamic"
+                " batch, or with a batch of 1"
             )
         if isinstance(width, int) and width != size:
             raise PolicyError(f"the {what} of {path} has {width} entries, but {advice}")
     rows = 1 if inputs[0].shape[0] == 1 else 2
     try:
         with watched(f"one inference of the policy {path}"):
-            given = session.run(None, {inputs[0].name: np.zeros((rows, contract.observation_size), np.float32)})[0].shape
+            given = session.run(None, {inputs[0].name: np.zeros((rows, contract.observation_size), np.float32)})[
+                0
+            ].shape
     except Exception as reason:  # as above
         raise PolicyError(
-            f"{path} does not run on {rows} observations of {contract.observation_size} entries ({_complaint(reason)}); export it with a dynamic batch, for this robot"
+            f"{path} does not run on {rows} observations of {contract.observation_size} entries ({_complaint(reason)});"
+            " export it with a dynamic batch, for this robot"
         ) from None
     if given != (rows, contract.n_joints):
         raise PolicyError(
-            f"{path} gives the shape {given} for {rows} observations, but {contract.robot} needs {(rows, contract.n_joints)}; give the robot.yaml it was trained with, and export it with a dynamic batch"
+            f"{path} gives the shape {given} for {rows} observations, but {contract.robot} needs"
+            f" {(rows, contract.n_joints)}; give the robot.yaml it was trained with, and export it with a dynamic batch"
         )
 
 

@@ -73,7 +73,8 @@ class TrotAgent:
             steepest = float(np.abs(inverse[:, 2]).max())  # rad per m of height
             if not steepest > 0:
                 raise RobotError(
-                    f"the built-in trot cannot walk {robot.name}: no joint of its own lifts the foot {leg.feet[0]}; drive it with zero, random or a policy of its own"
+                    f"the built-in trot cannot walk {robot.name}: no joint of its own lifts the foot {leg.feet[0]};"
+                    " drive it with zero, random or a policy of its own"
                 )
             self._lift_m = min(self._lift_m, gait.largest_turn_rad / steepest)
             self._follow[3 * k : 3 * k + 3, leg.joints] = inverse.T
@@ -105,8 +106,11 @@ class TrotAgent:
         stance, through = self._cycle(phase + gait.lead)
         along = np.where(stance, 0.5 - through, -0.5 * np.cos(np.pi * through)) - gait.behind
         feet = np.concatenate([sweep * along[..., None], lift[..., None]], axis=2)
-        # Not `@`: BLAS sums in another order for one row than for many, and a robot must walk the same alone and beside others.
-        return np.einsum("nf,fj->nj", feet.reshape(len(command), -1), self._follow) + np.einsum("nl,lj->nj", share, self._push)
+        # Not `@`: BLAS sums in another order for one row than for many, and a robot must walk the same alone and beside
+        # others.
+        return np.einsum("nf,fj->nj", feet.reshape(len(command), -1), self._follow) + np.einsum(
+            "nl,lj->nj", share, self._push
+        )
 
     def _cycle(self, phase: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Whether a foot is on the ground, and how far it is, 0 to 1, through its stance or its swing."""
@@ -137,11 +141,16 @@ def find_legs(robot: Robot) -> list[Leg]:
         own = [j for j in moving if sum(j in other for other in groups) == 1]
         if not own:
             raise RobotError(
-                f"{robot.path}: no joint moves the foot {names[0]} alone, so the built-in trot cannot lift it; name the feet at the ends of the legs"
+                f"{robot.path}: no joint moves the foot {names[0]} alone, so the built-in trot cannot lift it; name the"
+                " feet at the ends of the legs"
             )
         place, linear, angular = (np.mean([found[k] for _, found in feet], axis=0) for k in range(3))
         anchors = data.xanchor[[model.joint(robot.contract.joints[j]).id for j in own], 2]
-        legs.append(Leg(names, np.array(own), place, max(float(anchors.max() - place[2]), 1e-3), linear[:, own], angular[:, own]))
+        legs.append(
+            Leg(
+                names, np.array(own), place, max(float(anchors.max() - place[2]), 1e-3), linear[:, own], angular[:, own]
+            )
+        )
     return legs
 
 

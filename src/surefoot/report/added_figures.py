@@ -1,4 +1,6 @@
-"""What a fit added to the robot, drawn: over position and over velocity of each group of joints, hatched where the log says nothing."""
+"""What a fit added to the robot, drawn: over position and over velocity of each group of joints, hatched
+where the log says nothing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,13 +68,22 @@ def panels(result: FitResult, robot: Robot) -> list[str]:
         for one in pair:
             of = "rad" if one.input == "position" else "rad/s"
             ends = float(one.x[0]), float(one.x[-1])
-            shades = (Shade(ends[0], one.support[0], "", hatched=True), Shade(one.support[1], ends[1], "", hatched=True))
+            shades = (
+                Shade(ends[0], one.support[0], "", hatched=True),
+                Shade(one.support[1], ends[1], "", hatched=True),
+            )
             lines = [Series("", one.x, one.total, ADAPTED, one.total - one.half_width, one.total + one.half_width)]
             if result.adaptation.network is not None:
                 lines.append(Series("", one.x, one.linear, ROBOT))
             drawn.append(
                 line_chart(
-                    lines, f"{one.input}, {of}", unit, title=f"{one.label}, over {one.input}", shades=shades, x_range=ends, width=PANEL
+                    lines,
+                    f"{one.input}, {of}",
+                    unit,
+                    title=f"{one.label}, over {one.input}",
+                    shades=shades,
+                    x_range=ends,
+                    width=PANEL,
                 )
             )
     return drawn
@@ -93,7 +104,12 @@ def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) ->
     joint = robot.contract.joints.index(where[0])
     linear, network = _functions(result, robot)
     inputs = [
-        np.tile(np.array(robot.contract.pose_rad), (POINTS, 1)) if k == 1 else np.zeros((POINTS, robot.contract.n_joints)) for k in range(3)
+        (
+            np.tile(np.array(robot.contract.pose_rad), (POINTS, 1))
+            if k == 1
+            else np.zeros((POINTS, robot.contract.n_joints))
+        )
+        for k in range(3)
     ]
     inputs[1 if kind == "position" else 2][:, joint] = x
     plain, rest = linear(*inputs)[:, joint], network(*inputs)[:, joint]
@@ -120,7 +136,10 @@ def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarra
 
 def _half_width(kind: str, where: tuple[str, ...], result: FitResult, x: np.ndarray, pose_rad: float) -> np.ndarray:
     """Of plain terms by their covariance; of a network by the knots that it was taught from."""
-    knots = sorted((point for point in result.knots if set(where) <= set(point.joints) and point.input == kind), key=lambda point: point.at)
+    knots = sorted(
+        (point for point in result.knots if set(where) <= set(point.joints) and point.input == kind),
+        key=lambda point: point.at,
+    )
     if knots:
         return _between(knots, x)
     weigh: dict[str, np.ndarray] = {"residual_constant_nm": np.ones(len(x)), "action_offset_rad": np.ones(len(x))}
@@ -129,12 +148,18 @@ def _half_width(kind: str, where: tuple[str, ...], result: FitResult, x: np.ndar
     else:
         weigh |= dict.fromkeys(("residual_velocity_nms", "delta_velocity_s"), x)
     knobs = result.adaptation.knobs
-    places = [k for k, knob in enumerate(knobs) if knob.parameter in weigh and set(where) <= set(knob.where) and knob.flag != "no effect"]
+    places = [
+        k
+        for k, knob in enumerate(knobs)
+        if knob.parameter in weigh and set(where) <= set(knob.where) and knob.flag != "no effect"
+    ]
     if not places:
         return np.zeros(len(x))
     half = np.array([(knobs[k].interval[1] - knobs[k].interval[0]) / 2 for k in places])
     features = np.stack([weigh[knobs[k].parameter] for k in places], axis=1) * half
-    return np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", features, result.correlation[np.ix_(places, places)], features), 0.0))
+    return np.sqrt(
+        np.maximum(np.einsum("ni,ij,nj->n", features, result.correlation[np.ix_(places, places)], features), 0.0)
+    )
 
 
 def _between(knots: list[Point], x: np.ndarray) -> np.ndarray:

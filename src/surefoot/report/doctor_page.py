@@ -70,7 +70,11 @@ def doctor_page(diagnosis: Diagnosis, log: RobotLog, robot: Robot, title: str) -
     _cuts(page, diagnosis, log)
     _coverage(page, diagnosis, robot)
     _delay(page, diagnosis, robot)
-    facts = {"report": f"surefoot {__version__}", "robot": {"name": robot.name, "hash": robot.hash}, "log": log.metadata}
+    facts = {
+        "report": f"surefoot {__version__}",
+        "robot": {"name": robot.name, "hash": robot.hash},
+        "log": log.metadata,
+    }
     page.provenance(facts)
     return page.render()
 
@@ -81,14 +85,31 @@ def _tiles(diagnosis: Diagnosis) -> list[Tile]:
     enough = diagnosis.usable_s >= diagnosis.needed_s
     tiles = [
         Tile("This log is", word, state=state, verdict=verdict),
-        Tile("Findings", str(len(diagnosis.findings)), "", ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in count.items())),
         Tile(
-            "Usable", diagnosis.usable_s, "s", f"a fit needs about {number(diagnosis.needed_s)} s", "good" if enough else "warn", "enough" if enough else "record more"
+            "Findings",
+            str(len(diagnosis.findings)),
+            "",
+            ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in count.items()),
         ),
-    ]  # fmt: skip
+        Tile(
+            "Usable",
+            diagnosis.usable_s,
+            "s",
+            f"a fit needs about {number(diagnosis.needed_s)} s",
+            "good" if enough else "warn",
+            "enough" if enough else "record more",
+        ),
+    ]
     if diagnosis.delay is not None:
         d = diagnosis.delay
-        tiles.append(Tile("Action to motion", 1e3 * d.seconds, "ms", f"95 %: {number(1e3 * d.low_s)} to {number(1e3 * d.high_s)} ms"))
+        tiles.append(
+            Tile(
+                "Action to motion",
+                1e3 * d.seconds,
+                "ms",
+                f"95 %: {number(1e3 * d.low_s)} to {number(1e3 * d.high_s)} ms",
+            )
+        )
     return tiles
 
 
@@ -114,13 +135,15 @@ def _card(finding: Finding, log: RobotLog, robot: Robot, targets: np.ndarray) ->
             figure = partial(_signal, log, rows, shades, finding.code)
     return Card(
         STATES[finding.severity], finding.severity, finding.title, facts, finding.code, figure, caption, panels, keys
-    )  # fmt: skip
+    )
 
 
 def _joint_drawing(
     finding: Finding, log: RobotLog, rows: slice, robot: Robot, targets: np.ndarray, shades: Sequence[Shade]
 ) -> tuple[Callable[..., str], tuple[Key, ...]]:
-    """What draws a joint for this finding, its velocity where the finding is about that, and the legend of the drawing."""
+    """What draws a joint for this finding, its velocity where the finding is about that, and the legend of
+    the drawing.
+    """
     if "velocity" in finding.title and not ORIENTATION_WORDS & set(finding.code.split("-")):
         return partial(velocity_panel, log, rows, shades=shades), VELOCITY_KEYS
     return partial(position_panel, log, rows, robot=robot, targets=targets, shades=shades), POSITION_KEYS
@@ -131,7 +154,9 @@ def _alone(draw: Callable[..., str], joint: int) -> Drawing:
     return lambda width: draw(joint=joint, labelled=True, width=width, height=140)
 
 
-def _place(log: RobotLog, rows_of: dict[int, slice], spans: Sequence[Span], code: str) -> tuple[slice, list[Shade], str]:
+def _place(
+    log: RobotLog, rows_of: dict[int, slice], spans: Sequence[Span], code: str
+) -> tuple[slice, list[Shade], str]:
     """The rows that show a finding, the marked parts in them, and a sentence about both."""
     if not spans:
         episode = max(rows_of, key=lambda number: rows_of[number].stop - rows_of[number].start)
@@ -149,7 +174,12 @@ def _signal(log: RobotLog, rows: slice, shades: Sequence[Shade], code: str, widt
         time_s = log.time_s[rows]
         steps_ms = 1e3 * np.diff(time_s, prepend=np.nan)
         return line_chart(
-            [Series("", time_s, steps_ms, ROBOT)], "time, s", "time since the row before, ms", shades=shades, width=width, height=110
+            [Series("", time_s, steps_ms, ROBOT)],
+            "time, s",
+            "time since the row before, ms",
+            shades=shades,
+            width=width,
+            height=110,
         )
     if "fall" in code and log.gravity is not None:
         time_s, upright = broken(log, rows, log.gravity[:, 2])
@@ -165,7 +195,12 @@ def _signal(log: RobotLog, rows: slice, shades: Sequence[Shade], code: str, widt
         )
     time_s, speed = broken(log, rows, np.abs(log.joint_velocity_rad_s).mean(axis=1))
     return line_chart(
-        [Series("", time_s, speed, ROBOT)], "time, s", "mean speed of all joints, rad/s", shades=shades, width=width, height=110
+        [Series("", time_s, speed, ROBOT)],
+        "time, s",
+        "mean speed of all joints, rad/s",
+        shades=shades,
+        width=width,
+        height=110,
     )
 
 
@@ -191,20 +226,34 @@ def _cuts(page: Page, diagnosis: Diagnosis, log: RobotLog) -> None:
     rows = []
     for episode, part in rows_of.items():
         usable = np.asarray(diagnosis.usable[part], dtype=bool)
-        left_out = [Piece(a, b, "left out") for a, b in _runs(log.time_s[part], ~usable) if not _inside((a + b) / 2, cut_of[episode])]
-        rows.append((f"episode {episode}", [Piece(a, b) for a, b in _runs(log.time_s[part], usable)] + left_out + cut_of[episode]))
+        left_out = [
+            Piece(a, b, "left out")
+            for a, b in _runs(log.time_s[part], ~usable)
+            if not _inside((a + b) / 2, cut_of[episode])
+        ]
+        rows.append(
+            (
+                f"episode {episode}",
+                [Piece(a, b) for a, b in _runs(log.time_s[part], usable)] + left_out + cut_of[episode],
+            )
+        )
     page.figure(
-        lambda width: timeline(rows, "time, s", width=width), "Every episode on its own time stamps. A fit uses the filled parts only."
+        lambda width: timeline(rows, "time, s", width=width),
+        "Every episode on its own time stamps. A fit uses the filled parts only.",
     )
     if total:
-        table: list[tuple[str | float, ...]] = [(reason, float(len(parts)), float(sum(parts))) for reason, parts in total.items()]
+        table: list[tuple[str | float, ...]] = [
+            (reason, float(len(parts)), float(sum(parts))) for reason, parts in total.items()
+        ]
         page.table(("reason", "parts", "seconds"), sorted(table, key=lambda row: -float(row[2])))
 
 
 def _runs(time_s: np.ndarray, chosen: np.ndarray) -> list[tuple[float, float]]:
     """From when to when the chosen rows follow each other; a run lasts until the row that ends it."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
-    return [(float(time_s[a]), float(time_s[min(b, len(time_s) - 1)])) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    return [
+        (float(time_s[a]), float(time_s[min(b, len(time_s) - 1)])) for a, b in zip(edges[::2], edges[1::2], strict=True)
+    ]
 
 
 def _inside(time_s: float, pieces: Sequence[Piece]) -> bool:
@@ -220,13 +269,25 @@ def _coverage(page: Page, diagnosis: Diagnosis, robot: Robot) -> None:
     names = [_cells(*limits, count) for limits, count in zip(robot.contract.command_range, share.shape, strict=True)]
     highest = float(np.nanmax(share)) if np.isfinite(share).any() else 1.0
     panels = [
-        heat_map(share[:, :, k].T[::-1], names[1][::-1], names[0], "", title=f"turn about {names[2][k]} rad/s", floor=0.0, floor_label="never", highest=highest, width=PANEL)
+        heat_map(
+            share[:, :, k].T[::-1],
+            names[1][::-1],
+            names[0],
+            "",
+            title=f"turn about {names[2][k]} rad/s",
+            floor=0.0,
+            floor_label="never",
+            highest=highest,
+            width=PANEL,
+        )
         for k in range(share.shape[2])
-    ]  # fmt: skip
+    ]
     missing = int((share <= 0).sum())
     page.panels(
-        panels, f"Share of the usable seconds in each cell, in %; columns are forward velocity, rows velocity to the left, each by the middle of its cell, m/s. {missing} of {share.size} cells were never driven."
-    )  # fmt: skip
+        panels,
+        "Share of the usable seconds in each cell, in %; columns are forward velocity, rows velocity to the left, each"
+        f" by the middle of its cell, m/s. {missing} of {share.size} cells were never driven.",
+    )
 
 
 def _cells(low: float, high: float, count: int) -> list[str]:
@@ -245,5 +306,9 @@ def _delay(page: Page, diagnosis: Diagnosis, robot: Robot) -> None:
 
 def delay_chart(delay: Delay, robot: Robot, width: int, title: str = "") -> str:
     """The delay with its interval, beside one control period."""
-    row = Interval("delay", 1e3 * delay.seconds, 1e3 * delay.low_s, 1e3 * delay.high_s, reference=1e3 * robot.contract.control_dt_s)
-    return intervals([row], "ms", title=title, reference_label="one control period", from_zero=True, width=min(width, 560), row_px=34)
+    row = Interval(
+        "delay", 1e3 * delay.seconds, 1e3 * delay.low_s, 1e3 * delay.high_s, reference=1e3 * robot.contract.control_dt_s
+    )
+    return intervals(
+        [row], "ms", title=title, reference_label="one control period", from_zero=True, width=min(width, 560), row_px=34
+    )

@@ -1,4 +1,6 @@
-"""Figures of a fit: parameters with their intervals, the gap before and after, what trades against what, the way of the search."""
+"""Figures of a fit: parameters with their intervals, the gap before and after, what trades against what,
+the way of the search.
+"""
 
 import re
 from collections.abc import Sequence
@@ -29,8 +31,17 @@ from surefoot.report.charts.svg import limits, numbers
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 
-MARKS: dict[Flag, str] = {"": "", "at its bound": "▲ at its bound", "not identifiable": "? not identifiable", "no effect": "○ no effect"}
-SHORT: dict[Flag, str] = {**MARKS, "at its bound": "▲ at bound", "not identifiable": "? not seen"}  # where a figure is narrow
+MARKS: dict[Flag, str] = {
+    "": "",
+    "at its bound": "▲ at its bound",
+    "not identifiable": "? not identifiable",
+    "no effect": "○ no effect",
+}
+SHORT: dict[Flag, str] = {
+    **MARKS,
+    "at its bound": "▲ at bound",
+    "not identifiable": "? not seen",
+}  # where a figure is narrow
 MOST_CORRELATED = 24  # knobs in the matrix: more are not legible
 SIDE_BY_SIDE = 4  # kinds of channels up to which two heat maps fit into one row
 LOOKS = (ROBOT, SIMULATOR, ADAPTED, FOURTH, FIFTH)
@@ -63,7 +74,9 @@ def by_parameter(knobs: Sequence[Fitted]) -> dict[str, list[Fitted]]:
 
 
 def interval_rows(knobs: Sequence[Fitted], short: bool) -> tuple[list[Interval], tuple[float, float] | None]:
-    """Knobs of one unit as rows of a chart, and its axis: chosen by what was found, since bounds may lie decades apart."""
+    """Knobs of one unit as rows of a chart, and its axis: chosen by what was found, since bounds may lie
+    decades apart.
+    """
     marks = SHORT if short else MARKS
     told = [knob for knob in knobs if knob.flag in ("", "at its bound")] or knobs
     ends = [float(np.clip(end, *knob.bounds)) for knob in told for end in knob.interval]
@@ -71,11 +84,16 @@ def interval_rows(knobs: Sequence[Fitted], short: bool) -> tuple[list[Interval],
     in_view = view is not None and any(view[0] < bound < view[1] for knob in knobs for bound in knob.bounds)
     rows = [
         Interval(
-            label_of(knob), knob.value, *knob.interval, prior=knob.bounds if in_view else None, reference=knob.start,
-            identifiable=knob.flag in ("", "at its bound"), flag=marks[knob.flag],
+            label_of(knob),
+            knob.value,
+            *knob.interval,
+            prior=knob.bounds if in_view else None,
+            reference=knob.start,
+            identifiable=knob.flag in ("", "at its bound"),
+            flag=marks[knob.flag],
         )
         for knob in knobs
-    ]  # fmt: skip
+    ]
     return rows, view
 
 
@@ -120,7 +138,12 @@ def correlated(result: FitResult) -> tuple[list[int], np.ndarray]:
 def strongest_pairs(result: FitResult) -> list[tuple[float, int, int]]:
     """Correlations of two different knobs with their places, the strongest first."""
     chosen, matrix = correlated(result)
-    pairs = [(float(matrix[i, j]), j, i) for place, i in enumerate(chosen) for j in chosen[:place] if np.isfinite(matrix[i, j])]
+    pairs = [
+        (float(matrix[i, j]), j, i)
+        for place, i in enumerate(chosen)
+        for j in chosen[:place]
+        if np.isfinite(matrix[i, j])
+    ]
     return sorted(pairs, key=lambda pair: -abs(pair[0]))
 
 
@@ -135,7 +158,9 @@ def most_correlated(result: FitResult) -> list[int]:
 def correlation_chart(result: FitResult, width: int) -> str:
     """The matrix of the knobs with the strongest partners."""
     shown = most_correlated(result)
-    names = [" ".join(filter(None, (plain_parameter(knob.parameter), label_of(knob)))) for knob in result.adaptation.knobs]
+    names = [
+        " ".join(filter(None, (plain_parameter(knob.parameter), label_of(knob)))) for knob in result.adaptation.knobs
+    ]
     return correlation_matrix(correlated(result)[1][np.ix_(shown, shown)], [names[i] for i in shown], width=width)
 
 
@@ -151,7 +176,9 @@ def convergence_chart(result: FitResult, width: int) -> str:
 
 
 def path_panels(result: FitResult, robot: Robot) -> tuple[list[str], tuple[Key, ...]]:
-    """How the knobs came to their values, a panel for each parameter; in halves of each knob's interval, away from where it ended."""
+    """How the knobs came to their values, a panel for each parameter; in halves of each knob's interval,
+    away from where it ended.
+    """
     steps, knobs = result.steps, result.adaptation.knobs
     looks, keys = _looks(robot)
     groups = by_parameter(knobs)
@@ -166,11 +193,20 @@ def path_panels(result: FitResult, robot: Robot) -> tuple[list[str], tuple[Key, 
                 continue
             path = np.array([knob.start, *(step.values[place[knob.name]] for step in steps)])
             lines.append(
-                Series("", x, (path - knob.value) / half, looks.get(knob.where[0], ROBOT) if knob.where and label_of(knob) else ROBOT)
+                Series(
+                    "",
+                    x,
+                    (path - knob.value) / half,
+                    looks.get(knob.where[0], ROBOT) if knob.where and label_of(knob) else ROBOT,
+                )
             )
         if lines:
             levels = (Level(1.0, "90 %"), Level(-1.0, ""))
-            panels.append(line_chart(lines, "evaluations", "", title=plain_parameter(name), levels=levels, width=PANEL, height=120))
+            panels.append(
+                line_chart(
+                    lines, "evaluations", "", title=plain_parameter(name), levels=levels, width=PANEL, height=120
+                )
+            )
     return panels, keys if any(label_of(knob) for knob in knobs) else ()
 
 

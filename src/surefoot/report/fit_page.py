@@ -1,4 +1,6 @@
-"""A fit to look at: whether the gap closed and stays closed on episodes that the fit never saw, and how sure each number is."""
+"""A fit to look at: whether the gap closed and stays closed on episodes that the fit never saw, and how
+sure each number is.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +41,8 @@ from surefoot.sim.residual import TERMS
 WORST = 6  # channels that are shown
 PAIRS = 6  # of parameters that are told in words
 TRADING = 0.7  # correlation from which two parameters are called hard to part
-STILL_FALLING = 0.85  # the last two iterations over the two before: a search that ends below had not arrived, whatever its noise
+# the last two iterations over the two before: a search that ends below had not arrived, whatever its noise
+STILL_FALLING = 0.85
 
 
 @dataclass(frozen=True)
@@ -53,51 +56,92 @@ class Verdict:
 
 
 def verdict(result: FitResult) -> Verdict:
-    """Judge a fit by its gap on fitted and on held-out episodes, each beside its floor and what is measurable at all."""
+    """Judge a fit by its gap on fitted and on held-out episodes, each beside its floor and what is
+    measurable at all.
+    """
     if result.traces is not None:
         return _of_traces(*result.traces)
     before, after = result.before.gap, result.after.gap
     held = None if result.held_after is None else result.held_after.gap
     says = _moved(result)
     if after.measurable and after.total > before.total:
-        return Verdict("bad", "worse", f"{says}.", "Keep the simulator as it was; the search went astray, and the remarks may say why.")
+        return Verdict(
+            "bad",
+            "worse",
+            f"{says}.",
+            "Keep the simulator as it was; the search went astray, and the remarks may say why.",
+        )
     if overfits(result):
         return Verdict(
-            "bad", "overfit", f"{says}: clearly worse than on the episodes that were fitted.",
-            "The values follow these episodes and not the robot. Free fewer parameters, tie joints together, or record more episodes with other commands.",
-        )  # fmt: skip
+            "bad",
+            "overfit",
+            f"{says}: clearly worse than on the episodes that were fitted.",
+            "The values follow these episodes and not the robot. Free fewer parameters, tie joints together, or record"
+            " more episodes with other commands.",
+        )
     if not before.measurable:
         return Verdict(
-            "good", "no gap", f"Nothing measurable was there to close: the gap was {_figures(before)}, and can be told from none only above {number(before.total_limit, 2)}.",
+            "good",
+            "no gap",
+            f"Nothing measurable was there to close: the gap was {_figures(before)}, and can be told from none only"
+            f" above {number(before.total_limit, 2)}.",
             "Keep the simulator as it was: where parameters moved, chance moved them.",
-        )  # fmt: skip
+        )
     left = after if after.measurable else held if held is not None and held.measurable else None
     if left is not None:
         where = "" if left is after else " on the held-out episodes"
-        says = f"{says}. It stays {number(left.total - left.total_floor, 2)} above its floor{where}, where {number(left.total_limit - left.total_floor, 2)} would be chance."
+        says = (
+            f"{says}. It stays {number(left.total - left.total_floor, 2)} above its floor{where}, where"
+            f" {number(left.total_limit - left.total_floor, 2)} would be chance."
+        )
         return Verdict(
-            "warn", "above its floor", says, f"{_missing(result)} What is left is largest in {left.channels[left.worst[0]].name}."
+            "warn",
+            "above its floor",
+            says,
+            f"{_missing(result)} What is left is largest in {left.channels[left.worst[0]].name}.",
         )
     if held is None:
-        return Verdict("warn", "closed, not checked", f"{says}.", "Record more episodes, and some can be held back to check the values on.")
+        return Verdict(
+            "warn",
+            "closed, not checked",
+            f"{says}.",
+            "Record more episodes, and some can be held back to check the values on.",
+        )
     return Verdict("good", "closed", f"{says}.", "What remains cannot be told from the simulator's own scatter.")
 
 
 def _of_traces(fitted: Traces, held: Traces | None) -> Verdict:
-    """Of targets that were played again: what counts is how near the simulator's legs stay to the robot's, tick by tick."""
-    says = f"Joint positions are off by {number(fitted.after, 3)} rad (root mean square) instead of {number(fitted.before, 3)}"
+    """Of targets that were played again: what counts is how near the simulator's legs stay to the robot's,
+    tick by tick.
+    """
+    says = (
+        f"Joint positions are off by {number(fitted.after, 3)} rad (root mean square) instead of"
+        f" {number(fitted.before, 3)}"
+    )
     if held is None:
         return Verdict(
-            "warn", "not checked", f"{says}; nothing was held back.", "Record more, and some can be held back to check the values on."
+            "warn",
+            "not checked",
+            f"{says}; nothing was held back.",
+            "Record more, and some can be held back to check the values on.",
         )
     says = f"{says}; on what was held back by {number(held.after, 3)} instead of {number(held.before, 3)}."
     if held.after >= held.before:
-        return Verdict("bad", "overfit", says, "The values follow these recordings and not the robot: tie joints together, or record more.")
-    return Verdict("good", "predicts", says, "What remains is what these parameters cannot say: gains, backlash, the stand itself.")
+        return Verdict(
+            "bad",
+            "overfit",
+            says,
+            "The values follow these recordings and not the robot: tie joints together, or record more.",
+        )
+    return Verdict(
+        "good", "predicts", says, "What remains is what these parameters cannot say: gains, backlash, the stand itself."
+    )
 
 
 def overfits(result: FitResult) -> bool:
-    """Whether the held-out gap is clearly worse: its interval, floor taken off, lies above that of the fitted one, or above where it began."""
+    """Whether the held-out gap is clearly worse: its interval, floor taken off, lies above that of the
+    fitted one, or above where it began.
+    """
     if result.held_after is None or result.held_before is None or not result.held_after.gap.measurable:
         return False
     held, after = result.held_after.gap, result.after.gap
@@ -107,12 +151,17 @@ def overfits(result: FitResult) -> bool:
 
 def _moved(result: FitResult) -> str:
     before, after = result.before.gap, result.after.gap
-    said = f"The gap {'fell' if after.total < before.total else 'went'} from {_three(before.total)} to {_figures(after)}"
+    said = (
+        f"The gap {'fell' if after.total < before.total else 'went'} from {_three(before.total)} to {_figures(after)}"
+    )
     if result.held_before is None or result.held_after is None:
         return f"{said}; too little was recorded to hold any episodes back, so nothing says that it holds beyond these"
     count = _episodes(result.held_after)
     start = _three(result.held_before.gap.total)
-    return f"{said}; on {count} held-out episode{'s' if count != 1 else ''} from {start} to {_figures(result.held_after.gap)}"
+    return (
+        f"{said}; on {count} held-out episode{'s' if count != 1 else ''} from {start} to"
+        f" {_figures(result.held_after.gap)}"
+    )
 
 
 def _figures(gap: Gap) -> str:
@@ -132,8 +181,14 @@ def _missing(result: FitResult) -> str:
         return "The gap was still falling when the search stopped: let it go on before anything else."
     bound = sum(knob.flag == "at its bound" for knob in result.adaptation.knobs)
     if bound:
-        return f"{_parameters(bound)} ended at {'its bound' if bound == 1 else 'their bounds'}: let the search go further if the robot allows it; if not, physics is missing, not numbers."
-    if any(len(knob.where) > 1 and not PARAMETERS[knob.parameter].shared and not _added(knob) for knob in result.adaptation.knobs):
+        return (
+            f"{_parameters(bound)} ended at {'its bound' if bound == 1 else 'their bounds'}: let the search go further"
+            " if the robot allows it; if not, physics is missing, not numbers."
+        )
+    if any(
+        len(knob.where) > 1 and not PARAMETERS[knob.parameter].shared and not _added(knob)
+        for knob in result.adaptation.knobs
+    ):
         return "Joints that were tied together may differ: untie them (--tie none) before physics is blamed."
     return "Physics is missing, not numbers: no values of these parameters make this simulator move as the robot does."
 
@@ -148,8 +203,8 @@ def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: s
     gap = result.after.gap
     page = Page(
         title,
-        f"robot {robot.name} · {result.adaptation.family} · {_parameters(len(result.adaptation.knobs))} by {result.search} search · "
-        f"{_episodes(result.after)} episodes, {number(gap.seconds)} s after settling",
+        f"robot {robot.name} · {result.adaptation.family} · {_parameters(len(result.adaptation.knobs))} by"
+        f" {result.search} search · {_episodes(result.after)} episodes, {number(gap.seconds)} s after settling",
     )
     _head(page, result)
     _families(page, result, robot)
@@ -157,13 +212,16 @@ def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: s
     page.section("Where it was worst")
     page.panels(
         changed_distributions(result.before, result.after, result.before.gap.worst[:WORST]),
-        "The channels that were furthest from the robot before the fit, with their distance before and after, × spread. All counted time of the fitted episodes, and of all simulated runs.", CHANGE_KEYS,
-    )  # fmt: skip
+        "The channels that were furthest from the robot before the fit, with their distance before and after, × spread."
+        " All counted time of the fitted episodes, and of all simulated runs.",
+        CHANGE_KEYS,
+    )
     page.section("Where the gap was, and where it is")
     within = [int((one.gap.distance <= one.gap.limit).sum()) for one in (result.before, result.after)]
     page.figure(
         partial(gap_maps, result.before.gap, gap),
-        f"Distance between robot and simulator by joint and channel, in the same colours. Within what the simulator's own scatter explains, and hatched: {within[0]} of {len(gap.channels)} channels before, {within[1]} after.",
+        "Distance between robot and simulator by joint and channel, in the same colours. Within what the simulator's"
+        f" own scatter explains, and hatched: {within[0]} of {len(gap.channels)} channels before, {within[1]} after.",
     )
     _correlations(page, result)
     _search(page, result, robot)
@@ -191,17 +249,26 @@ def _families(page: Page, result: FitResult, robot: Robot) -> None:
             )
             for one in result.tried
         ]
-        of = "held-out episodes, which no fit saw" if result.tried[0].held_out else "the fitted episodes, since none were held back"
+        of = (
+            "held-out episodes, which no fit saw"
+            if result.tried[0].held_out
+            else "the fitted episodes, since none were held back"
+        )
         caption = f"Gap on {of}. The simplest family within the floor's uncertainty of the best is chosen."
-        page.table(("family", "parameters", "gap", "floor", "measurable above", "evaluations", "minutes of search", ""), rows, caption)
+        page.table(
+            ("family", "parameters", "gap", "floor", "measurable above", "evaluations", "minutes of search", ""),
+            rows,
+            caption,
+        )
     for sentence in words:
         page.text(sentence)
     drawn = panels(result, robot)
     if drawn:
         what = "Torque that" if adds_of(result) == "torque" else "Shift of the target that"
         caption = (
-            f"{what} the fit added to the joints where it is largest, over position (at rest) and over velocity (in the default pose), without friction. "
-            "The band holds 9 of 10 (of a network: with the linear terms as they are); hatched: the robot was not there, and nothing is claimed."
+            f"{what} the fit added to the joints where it is largest, over position (at rest) and over velocity (in the"
+            " default pose), without friction. The band holds 9 of 10 (of a network: with the linear terms as they"
+            " are); hatched: the robot was not there, and nothing is claimed."
         )
         page.panels(drawn, caption, KEYS if result.adaptation.network is not None else KEYS[:1])
 
@@ -211,40 +278,84 @@ def _head(page: Page, result: FitResult) -> None:
     found = verdict(result)
     remarks = "\n".join(result.remarks)
     page.card(
-        Card(found.state, found.word, found.says, [("What follows", found.advice), ("The search", result.stopped), ("Remarks", remarks)])
+        Card(
+            found.state,
+            found.word,
+            found.says,
+            [("What follows", found.advice), ("The search", result.stopped), ("Remarks", remarks)],
+        )
     )
     before, after = result.before.gap, result.after.gap
     tiles = [_gap_tile("Gap", before, after)]
     if result.held_after is not None and result.held_before is not None:
         tiles.append(_gap_tile("Held-out gap", result.held_before.gap, result.held_after.gap))
     knobs = result.adaptation.knobs
-    flags = [f"{sum(knob.flag == flag for knob in knobs)} {flag}" for flag in FLAGS if flag and any(knob.flag == flag for knob in knobs)]
+    flags = [
+        f"{sum(knob.flag == flag for knob in knobs)} {flag}"
+        for flag in FLAGS
+        if flag and any(knob.flag == flag for knob in knobs)
+    ]
     clear = sum(not knob.flag for knob in knobs)
     state: tuple[State, str] = ("warn", "see the marks") if flags else ("good", "none is marked")
     tiles += [
-        Tile("Parameters found", f"{clear} of {len(knobs)}", "", ", ".join(flags), *(state if knobs else ("plain", ""))),
-        Tile("Channels above their limit", f"{int((after.distance > after.limit).sum())} of {len(after.channels)}", "", f"were {int((before.distance > before.limit).sum())}"),
-    ]  # fmt: skip
+        Tile(
+            "Parameters found", f"{clear} of {len(knobs)}", "", ", ".join(flags), *(state if knobs else ("plain", ""))
+        ),
+        Tile(
+            "Channels above their limit",
+            f"{int((after.distance > after.limit).sum())} of {len(after.channels)}",
+            "",
+            f"were {int((before.distance > before.limit).sum())}",
+        ),
+    ]
     if before.fallen or after.fallen:
         told: tuple[State, str] = ("warn", "falls count as a gap") if after.fallen > 0.1 else ("good", "it walks")
-        tiles.append(Tile("Falls in the simulator", f"{100 * after.fallen:.0f} %", "", f"were {100 * before.fallen:.0f} %", *told))
+        tiles.append(
+            Tile(
+                "Falls in the simulator", f"{100 * after.fallen:.0f} %", "", f"were {100 * before.fallen:.0f} %", *told
+            )
+        )
     page.tiles(tiles)
     sides = [("fitted", result.before, result.after), ("held out", result.held_before, result.held_after)]
     rows: list[tuple[str | float, ...]] = [
         (
-            name, float(_episodes(a)), a.gap.seconds, b.gap.total, a.gap.total, _range(a.gap.interval), a.gap.total_floor,
-            a.gap.total_limit, a.gap.robot_floor,
+            name,
+            float(_episodes(a)),
+            a.gap.seconds,
+            b.gap.total,
+            a.gap.total,
+            _range(a.gap.interval),
+            a.gap.total_floor,
+            a.gap.total_limit,
+            a.gap.robot_floor,
         )
-        for name, b, a in sides if b is not None and a is not None
-    ]  # fmt: skip
-    page.table(("episodes", "number", "seconds", "gap before", "after", "90 %", "floor", "measurable above", "robot to itself"), rows)
+        for name, b, a in sides
+        if b is not None and a is not None
+    ]
+    page.table(
+        (
+            "episodes",
+            "number",
+            "seconds",
+            "gap before",
+            "after",
+            "90 %",
+            "floor",
+            "measurable above",
+            "robot to itself",
+        ),
+        rows,
+    )
     page.text(
-        "Mean distance of the channels; 1 is the robot's own spread in each. The floor is the simulator to itself, which grows as episodes become fewer."
+        "Mean distance of the channels; 1 is the robot's own spread in each. The floor is the simulator to itself,"
+        " which grows as episodes become fewer."
     )
 
 
 def _gap_tile(name: str, before: Gap, after: Gap) -> Tile:
-    beside = f"was {number(before.total)}; floor {number(after.total_floor)}, measurable above {number(after.total_limit)}"
+    beside = (
+        f"was {number(before.total)}; floor {number(after.total_floor)}, measurable above {number(after.total_limit)}"
+    )
     told: tuple[State, str] = ("warn", "a measurable gap") if after.measurable else ("good", "no measurable gap")
     return Tile(name, after.total, "× spread", beside, *told)
 
@@ -255,7 +366,8 @@ def _parameter_section(page: Page, knobs: tuple[Fitted, ...]) -> None:
         page.text("None was free.")
         return
     page.text(
-        "Each with the interval that holds its true value in 9 of 10 such logs, if the simulator has all physics that matter. An arrow: the interval goes on beyond what is drawn or was searched."
+        "Each with the interval that holds its true value in 9 of 10 such logs, if the simulator has all physics that"
+        " matter. An arrow: the interval goes on beyond what is drawn or was searched."
     )
     marked: dict[tuple[Flag, str, str], list[str]] = {}
     for knob in knobs:
@@ -324,27 +436,38 @@ def _correlations(page: Page, result: FitResult) -> None:
     if lines:
         more = f"\n{len(strong) - len(lines)} more pairs above {TRADING:g}." if len(strong) > len(lines) else ""
         page.text("\n".join(lines) + more)
-        page.text("Another excitation would part them: faster or slower commands, turns, another floor or another load.")
+        page.text(
+            "Another excitation would part them: faster or slower commands, turns, another floor or another load."
+        )
     else:
         value, i, j = pairs[0]
         page.text(
-            f"No two are hard to tell apart; the closest are {plain_name(knobs[i])} and {plain_name(knobs[j])}, at {number(value, 2)}."
+            f"No two are hard to tell apart; the closest are {plain_name(knobs[i])} and {plain_name(knobs[j])}, at"
+            f" {number(value, 2)}."
         )
     shown, with_effect = most_correlated(result), sum(knob.flag != "no effect" for knob in knobs)
-    some = f" The {len(shown)} of {with_effect} parameters with the strongest partners." if len(shown) < with_effect else ""
+    some = (
+        f" The {len(shown)} of {with_effect} parameters with the strongest partners."
+        if len(shown) < with_effect
+        else ""
+    )
     page.figure(partial(correlation_chart, result), f"Correlations of the errors of the estimates.{some}")
 
 
 def _search(page: Page, result: FitResult, robot: Robot) -> None:
     page.section("How the search went")
     page.figure(
-        partial(convergence_chart, result), "The gap of each iteration, under noise that is new each time, beside the floor of the fitted simulator."
-    )  # fmt: skip
+        partial(convergence_chart, result),
+        "The gap of each iteration, under noise that is new each time, beside the floor of the fitted simulator.",
+    )
     panels, keys = path_panels(result, robot)
     if panels:
         page.panels(
-            panels, "The way of each parameter to its value at 0, in halves of its 90 % interval: lines that are still outside ±1 at the end had not settled.", keys
-        )  # fmt: skip
+            panels,
+            "The way of each parameter to its value at 0, in halves of its 90 % interval: lines that are still outside"
+            " ±1 at the end had not settled.",
+            keys,
+        )
 
 
 def _effort(page: Page, result: FitResult, facts: Mapping[str, Any]) -> None:

@@ -41,7 +41,9 @@ def worst_distributions(measured: Measured, channels: Sequence[int]) -> list[str
 
 
 def changed_distributions(before: Measured, after: Measured, channels: Sequence[int]) -> list[str]:
-    """Robot, simulator before and simulator after over each other, one panel for each channel, with its two distances."""
+    """Robot, simulator before and simulator after over each other, one panel for each channel, with its two
+    distances.
+    """
     panels = []
     for i in channels:
         channel = before.gap.channels[i]
@@ -53,7 +55,11 @@ def changed_distributions(before: Measured, after: Measured, channels: Sequence[
 
 def joint_ridges(measured: Measured, kind: Kind, label: str, width: int) -> str:
     """All channels of one kind, a row each."""
-    rows = [(channel.where, _samples(measured, i)) for i, channel in enumerate(measured.gap.channels) if channel.kind == kind]
+    rows = [
+        (channel.where, _samples(measured, i))
+        for i, channel in enumerate(measured.gap.channels)
+        if channel.kind == kind
+    ]
     return ridges(rows, label, width=width)
 
 
@@ -85,7 +91,9 @@ def trace_panels(measured: Measured, log: RobotLog, piece: int, channels: Sequen
 def torque_panels(measured: Measured, robot: Robot) -> list[str]:
     """Estimated torque against speed, a panel for each kind of joint with the same limits."""
     contract = robot.contract
-    sides = [joint_torques(measured, samples, robot) for samples in (measured.robot.samples, measured.runs[0].samples[0])]
+    sides = [
+        joint_torques(measured, samples, robot) for samples in (measured.robot.samples, measured.runs[0].samples[0])
+    ]
     groups: dict[tuple[str, float, float], list[int]] = {}
     for name, joints in joint_types(robot).items():
         for j in joints:
@@ -93,10 +101,24 @@ def torque_panels(measured: Measured, robot: Robot) -> list[str]:
     panels = []
     for (name, torque, speed), alike in groups.items():
         polygon = [(-speed, -torque), (speed, -torque), (speed, torque), (-speed, torque)]
-        (robot_x, robot_y), (sim_x, sim_y) = ((velocity[:, alike].ravel(), force[:, alike].ravel()) for velocity, force in sides)
+        (robot_x, robot_y), (sim_x, sim_y) = (
+            (velocity[:, alike].ravel(), force[:, alike].ravel()) for velocity, force in sides
+        )
         few = _few(sim_x, sim_y)
         clouds = [Cloud("", robot_x, robot_y, ROBOT), Cloud("", sim_x[few], sim_y[few], SIMULATOR, cross=True)]
-        panels.append(scatter(clouds, "rad/s", "N·m", title=name, polygon=polygon, polygon_label="", dot_px=1.2, width=PANEL, height=190))
+        panels.append(
+            scatter(
+                clouds,
+                "rad/s",
+                "N·m",
+                title=name,
+                polygon=polygon,
+                polygon_label="",
+                dot_px=1.2,
+                width=PANEL,
+                height=190,
+            )
+        )
     return panels
 
 
@@ -105,17 +127,25 @@ def joint_torques(measured: Measured, samples: np.ndarray, robot: Robot) -> tupl
     contract, counted = robot.contract, measured.simulator.schedule.counted
     column = {(channel.where, channel.kind): i for i, channel in enumerate(measured.robot.channels)}
     position, velocity, action = (
-        samples[:, [column[joint, kind] for joint in contract.joints]].astype(float) for kind in ("position", "velocity", "action")
+        samples[:, [column[joint, kind] for joint in contract.joints]].astype(float)
+        for kind in ("position", "velocity", "action")
     )
     clipped = np.clip(action, -contract.action_clip, contract.action_clip)
     target = np.array(contract.pose_rad) + np.array(contract.action_scale_rad) * clipped
-    torque = np.array(contract.kp_nm_per_rad) * (target[:-1] - position[1:]) - np.array(contract.kd_nms_per_rad) * velocity[1:]
-    follows = np.diff(np.flatnonzero(np.pad(counted, ((0, 0), (0, 1))))) == 1  # a tick between pieces, so that none follows another
+    torque = (
+        np.array(contract.kp_nm_per_rad) * (target[:-1] - position[1:])
+        - np.array(contract.kd_nms_per_rad) * velocity[1:]
+    )
+    follows = (
+        np.diff(np.flatnonzero(np.pad(counted, ((0, 0), (0, 1))))) == 1
+    )  # a tick between pieces, so that none follows another
     return velocity[1:][follows], torque[follows]
 
 
 def _few(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Some points of a cloud: the outermost, which show how far it reaches, and a few of the rest, so that what lies under it is seen."""
+    """Some points of a cloud: the outermost, which show how far it reaches, and a few of the rest, so that
+    what lies under it is seen.
+    """
     out = np.argsort(-np.hypot((x - x.mean()) / (x.std() or 1.0), (y - y.mean()) / (y.std() or 1.0)))
     rest = np.random.default_rng(0).permutation(out[OUTERMOST:])[:INNER]
     return np.concatenate([out[:OUTERMOST], rest])

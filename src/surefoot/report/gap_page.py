@@ -12,7 +12,14 @@ from surefoot.gap.channels import MEANINGS, UNITS
 from surefoot.logs.robot_log import RobotLog
 from surefoot.report.charts import ADAPTED, ROBOT, SIMULATOR, TARGET, Bar, Key, bars, heat_map, number
 from surefoot.report.doctor_page import delay_chart
-from surefoot.report.gap_figures import SIDE_KEYS, joint_ridges, torque_panels, trace_panels, typical_piece, worst_distributions
+from surefoot.report.gap_figures import (
+    SIDE_KEYS,
+    joint_ridges,
+    torque_panels,
+    trace_panels,
+    typical_piece,
+    worst_distributions,
+)
 from surefoot.report.page import Card, Page, State, Tile
 from surefoot.robot import Robot
 
@@ -50,20 +57,26 @@ def gap_page(
     chosen = next((score for score in scores if score.name == cost and cost != "wasserstein"), None)
     there = gap.measurable if chosen is None else chosen.measurable
     page = Page(
-        title, f"robot {robot.name} · {gap.pieces} pieces, {number(gap.seconds)} s after settling · {len(measured.runs)} simulated runs"
+        title,
+        f"robot {robot.name} · {gap.pieces} pieces, {number(gap.seconds)} s after settling · {len(measured.runs)}"
+        " simulated runs",
     )
     page.tiles(_tiles(gap, chosen, there, checked))
     page.figure(
         partial(_headline, gap),
-        "Mean distance of the channels; 1 is the robot's own spread in each. The simulator to itself: other starts, other noise. The robot to itself: halves of its episodes, corrected for their other commands and smaller number.",
+        "Mean distance of the channels; 1 is the robot's own spread in each. The simulator to itself: other starts,"
+        " other noise. The robot to itself: halves of its episodes, corrected for their other commands and smaller"
+        " number.",
     )
     _diagnosis(page, diagnosis, there)
     _where(page, gap)
     page.section("Where they differ most")
     page.panels(
         worst_distributions(measured, gap.worst[:WORST]),
-        "All counted time of all episodes, and of all simulated runs. The distance is what it takes to move one shape onto the other.", SIDE_KEYS,
-    )  # fmt: skip
+        "All counted time of all episodes, and of all simulated runs. The distance is what it takes to move one shape"
+        " onto the other.",
+        SIDE_KEYS,
+    )
     _traces(page, measured, log, robot)
     _torque(page, measured, robot)
     page.section("How every joint's values are spread")
@@ -81,25 +94,59 @@ def _tiles(gap: Gap, chosen: Score | None, there: bool, checked: Checked | None)
     low, high = gap.interval
     verdict = ("bad", "a measurable gap") if there else ("good", "no measurable gap")
     state: State = "bad" if there else "good"
-    tiles = [Tile("Gap", gap.total, "× spread", f"90 %: {number(low)} to {number(high)}", *(verdict if chosen is None else ("plain", "")))]  # type: ignore[arg-type]
+    tiles = [
+        Tile(
+            "Gap",
+            gap.total,
+            "× spread",
+            f"90 %: {number(low)} to {number(high)}",
+            *(verdict if chosen is None else ("plain", "")),  # type: ignore[arg-type]
+        )
+    ]
     if chosen is not None:
         tiles.append(
             Tile(
-                f"Gap by {chosen.name}", chosen.value, "", f"floor {number(chosen.floor)}, limit {number(chosen.limit)}", state, verdict[1]
+                f"Gap by {chosen.name}",
+                chosen.value,
+                "",
+                f"floor {number(chosen.floor)}, limit {number(chosen.limit)}",
+                state,
+                verdict[1],
             )
         )
     tiles += [
         Tile("Floor", gap.total_floor, "", f"simulator to itself; robot to itself {number(gap.robot_floor)}"),
-        Tile("Measurable above", gap.total_limit, "", f"the gap is {number(gap.total / gap.total_floor, 2)} times its floor" if gap.total_floor else ""),
-        Tile("Channels above their limit", f"{int((gap.distance > gap.limit).sum())} of {len(gap.channels)}", "", f"worst: {gap.channels[gap.worst[0]].name}"),
         Tile(
-            "Falls in the simulator", f"{100 * gap.fallen:.0f} %", "", "of the simulated episodes", "warn" if gap.fallen > 0.1 else "good",
+            "Measurable above",
+            gap.total_limit,
+            "",
+            f"the gap is {number(gap.total / gap.total_floor, 2)} times its floor" if gap.total_floor else "",
+        ),
+        Tile(
+            "Channels above their limit",
+            f"{int((gap.distance > gap.limit).sum())} of {len(gap.channels)}",
+            "",
+            f"worst: {gap.channels[gap.worst[0]].name}",
+        ),
+        Tile(
+            "Falls in the simulator",
+            f"{100 * gap.fallen:.0f} %",
+            "",
+            "of the simulated episodes",
+            "warn" if gap.fallen > 0.1 else "good",
             "falls count as a gap" if gap.fallen > 0.1 else "it walks",
         ),
-    ]  # fmt: skip
+    ]
     if checked is not None and checked.delay is not None:
         d = checked.delay
-        tiles.append(Tile("Action to motion", 1e3 * d.seconds, "ms", f"95 %: {number(1e3 * d.low_s)} to {number(1e3 * d.high_s)} ms"))
+        tiles.append(
+            Tile(
+                "Action to motion",
+                1e3 * d.seconds,
+                "ms",
+                f"95 %: {number(1e3 * d.low_s)} to {number(1e3 * d.high_s)} ms",
+            )
+        )
     return tiles
 
 
@@ -123,7 +170,8 @@ def _diagnosis(page: Page, diagnosis: Diagnosis | None, there: bool) -> None:
         return
     closed = partial(_explained, diagnosis.causes) if diagnosis.causes else None
     effort = (
-        f"{diagnosis.evaluations} candidate simulators, {number(diagnosis.simulated_s / 60)} minutes of simulated walking"
+        f"{diagnosis.evaluations} candidate simulators, {number(diagnosis.simulated_s / 60)} minutes of simulated"
+        " walking"
         if diagnosis.evaluations
         else ""
     )
@@ -136,7 +184,11 @@ def _diagnosis(page: Page, diagnosis: Diagnosis | None, there: bool) -> None:
     ]
     caption = "Share of the gap above its floor that is closed when this alone is fitted." if closed else ""
     state = SURE.get(diagnosis.sure, "plain")
-    page.card(Card(state if diagnosis.causes else "good", diagnosis.sure, diagnosis.says, facts, figure=closed, caption=caption))
+    page.card(
+        Card(
+            state if diagnosis.causes else "good", diagnosis.sure, diagnosis.says, facts, figure=closed, caption=caption
+        )
+    )
     for cause in diagnosis.causes[:CAUSES]:
         page.card(_cause(cause))
 
@@ -162,9 +214,11 @@ def _where(page: Page, gap: Gap) -> None:
     places, kinds, distance, limit = gap.matrix()
     within = int((gap.distance <= gap.limit).sum())
     page.figure(
-        lambda width: heat_map(distance, places, kinds, "distance, × spread", floor=limit, floor_label="within its limit", width=width),
-        f"Distance between robot and simulator by joint and channel. {within or 'None'} of {len(gap.channels)} lie within what the simulator's own scatter explains"
-        + (", and are hatched." if within else "."),
+        lambda width: heat_map(
+            distance, places, kinds, "distance, × spread", floor=limit, floor_label="within its limit", width=width
+        ),
+        f"Distance between robot and simulator by joint and channel. {within or 'None'} of {len(gap.channels)} lie"
+        " within what the simulator's own scatter explains" + (", and are hatched." if within else "."),
     )
     rows: list[tuple[str | float, ...]] = []
     for i in gap.worst[:WORST]:
@@ -183,9 +237,11 @@ def _traces(page: Page, measured: Measured, log: RobotLog, robot: Robot) -> None
     others = [i for i in measured.gap.worst[:WORST] if measured.gap.channels[i].kind != "position"]
     page.panels(
         trace_panels(measured, log, piece, [*positions, *others]),
-        f"Episode {int(schedule.episode[piece])}, the one with the median distance, after settling. Both walk under the same commands from other starts, so their steps need not coincide: size, shape and rhythm are what to compare.",
+        f"Episode {int(schedule.episode[piece])}, the one with the median distance, after settling. Both walk under the"
+        " same commands from other starts, so their steps need not coincide: size, shape and rhythm are what to"
+        " compare.",
         SIDE_KEYS,
-    )  # fmt: skip
+    )
 
 
 def _torque(page: Page, measured: Measured, robot: Robot) -> None:
@@ -193,15 +249,22 @@ def _torque(page: Page, measured: Measured, robot: Robot) -> None:
     panels = torque_panels(measured, robot)
     keys = (Key("robot", ROBOT, "dot"), Key("simulator", SIMULATOR, "cross"), Key("limits of the contract", TARGET))
     page.panels(
-        panels, "Estimated from the gains: kp (target − position) − kd velocity, with the target that was in force. Above and below the box is torque that was asked for and that the motor cannot give. Of the simulator the outermost points and a few others are drawn.", keys
-    )  # fmt: skip
+        panels,
+        "Estimated from the gains: kp (target − position) − kd velocity, with the target that was in force. Above and"
+        " below the box is torque that was asked for and that the motor cannot give. Of the simulator the outermost"
+        " points and a few others are drawn.",
+        keys,
+    )
 
 
 def _costs(page: Page, scores: Sequence[Score]) -> None:
     if not scores:
         return
     page.section("By other distances")
-    rows = [(score.name, score.value, score.floor, score.limit, "above its limit" if score.measurable else "within") for score in scores]
+    rows = [
+        (score.name, score.value, score.floor, score.limit, "above its limit" if score.measurable else "within")
+        for score in scores
+    ]
     caption = "Each beside its own floor, the simulator to itself; the numbers of different costs do not compare."
     page.table(("cost", "gap", "floor", "limit", ""), rows, caption)
     page.table(("cost", "what it looks at"), [(score.name, ASSUMES.get(score.name, "")) for score in scores])
@@ -214,7 +277,8 @@ def _doctor(page: Page, checked: Checked, log: RobotLog, robot: Robot) -> None:
         total[reason].append(span.end_s - span.start_s)
     rows = len(checked.usable)
     page.text(
-        f"{int(checked.usable.sum())} of {rows} rows, {number(checked.usable_s)} s, are usable{'; nothing was cut.' if not total else '.'}"
+        f"{int(checked.usable.sum())} of {rows} rows, {number(checked.usable_s)} s, are"
+        f" usable{'; nothing was cut.' if not total else '.'}"
     )
     if total:
         cut = [(reason, float(len(parts)), float(sum(parts))) for reason, parts in total.items()]

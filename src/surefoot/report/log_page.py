@@ -28,7 +28,15 @@ from surefoot.report.charts import (
     scatter,
 )
 from surefoot.report.page import Page, Tile
-from surefoot.report.traces import POSITION_KEYS, broken, intervals_s, joint_targets, liveliest, position_panel, usual_interval_s
+from surefoot.report.traces import (
+    POSITION_KEYS,
+    broken,
+    intervals_s,
+    joint_targets,
+    liveliest,
+    position_panel,
+    usual_interval_s,
+)
 
 if TYPE_CHECKING:
     from surefoot.robot import Robot
@@ -36,9 +44,18 @@ if TYPE_CHECKING:
 AXES = ("forward, m/s", "left, m/s", "turn, rad/s")
 THREE = (ROBOT, SIMULATOR, FOURTH)  # looks of the three axes of one quantity
 UNITS = {
-    "command": "m/s, rad/s", "joint_position_rad": "rad", "joint_velocity_rad_s": "rad/s", "action": "1", "gyro_rad_s": "rad/s", "gravity": "1",
-    "quaternion": "1", "torque_nm": "N·m", "motor_temperature_c": "°C", "battery_v": "V", "foot_contact": "as recorded",
-}  # fmt: skip
+    "command": "m/s, rad/s",
+    "joint_position_rad": "rad",
+    "joint_velocity_rad_s": "rad/s",
+    "action": "1",
+    "gyro_rad_s": "rad/s",
+    "gravity": "1",
+    "quaternion": "1",
+    "torque_nm": "N·m",
+    "motor_temperature_c": "°C",
+    "battery_v": "V",
+    "foot_contact": "as recorded",
+}
 
 
 def log_page(log: RobotLog, robot: Robot | None, title: str, episodes: Sequence[int] | None = None) -> str:
@@ -50,7 +67,8 @@ def log_page(log: RobotLog, robot: Robot | None, title: str, episodes: Sequence[
         raise LogError("the log has no rows; there is nothing to show")
     if robot is not None and not set(robot.contract.joints) & set(log.joints):
         raise LogError(
-            f"the log's joints ({shown(', '.join(log.joints))}) are none of {robot.name}'s ({shown(', '.join(robot.contract.joints))}); give the robot that wrote the log"
+            f"the log's joints ({shown(', '.join(log.joints))}) are none of {robot.name}'s"
+            f" ({shown(', '.join(robot.contract.joints))}); give the robot that wrote the log"
         )
     by_number = {int(log.episode[rows.start]): rows for rows in log.episodes()}
     if episodes is None:
@@ -83,7 +101,9 @@ def summary_tiles(log: RobotLog, robot: Robot | None) -> list[Tile]:
     lengths = [rows.stop - rows.start for rows in log.episodes()]
     hz = 1 / step_s if step_s > 0 else float("nan")
     stated = log.metadata.get("control_hz", robot.contract.control_hz if robot else None)
-    missing = sum(int((~np.isfinite(values)).sum()) for name in REQUIRED + OPTIONAL if (values := getattr(log, name)) is not None)
+    missing = sum(
+        int((~np.isfinite(values)).sum()) for name in REQUIRED + OPTIONAL if (values := getattr(log, name)) is not None
+    )
     jitter_ms = 1e3 * float(np.std(steps)) if len(steps) else float("nan")
     tiles = [
         Tile("Recorded", log.seconds, "s", f"{len(log.time_s)} rows"),
@@ -94,8 +114,18 @@ def summary_tiles(log: RobotLog, robot: Robot | None) -> list[Tile]:
             f"{min(lengths)} to {max(lengths)} rows each" if min(lengths) < max(lengths) else f"{lengths[0]} rows each",
         ),
         Tile("Joints", str(len(log.joints)), "", f"recorded beside them: {_beside(log)}"),
-        Tile("Rate", hz, "Hz", f"stated {number(stated)} Hz" if isinstance(stated, (int, float)) else "median of the time stamps"),
-        Tile("Interval spread", jitter_ms, "ms", f"longest {number(1e3 * steps.max())} ms" if len(steps) else "no intervals"),
+        Tile(
+            "Rate",
+            hz,
+            "Hz",
+            f"stated {number(stated)} Hz" if isinstance(stated, (int, float)) else "median of the time stamps",
+        ),
+        Tile(
+            "Interval spread",
+            jitter_ms,
+            "ms",
+            f"longest {number(1e3 * steps.max())} ms" if len(steps) else "no intervals",
+        ),
         Tile(
             "Missing values",
             str(missing),
@@ -120,19 +150,24 @@ def summary_tiles(log: RobotLog, robot: Robot | None) -> list[Tile]:
     return tiles
 
 
-def _traces(page: Page, log: RobotLog, robot: Robot | None, targets: np.ndarray | None, number_: int, rows: slice) -> None:
+def _traces(
+    page: Page, log: RobotLog, robot: Robot | None, targets: np.ndarray | None, number_: int, rows: slice
+) -> None:
     part = liveliest(log, rows)
     start, end = log.time_s[part.start], log.time_s[part.stop - 1]
     page.section(f"Episode {number_}")
     time_s, *axes = broken(log, rows, *log.command.T)
     command = [Series(axis, time_s, values, look) for axis, values, look in zip(AXES, axes, THREE, strict=True)]
     page.figure(
-        lambda width: line_chart(command, "time, s", "command", width=width, height=120), "Commanded velocity over the whole episode."
+        lambda width: line_chart(command, "time, s", "command", width=width, height=120),
+        "Commanded velocity over the whole episode.",
     )
     said = "the seconds in which the joints move most" if part != rows else "the whole episode"
     page.subsection("Joint positions" if targets is None else "Joint positions and their targets")
     panels = [position_panel(log, part, i, robot, targets) for i in range(len(log.joints))]
-    page.panels(panels, f"From {number(start)} to {number(end)} s: {said}.", POSITION_KEYS[: 1 if targets is None else 2])
+    page.panels(
+        panels, f"From {number(start)} to {number(end)} s: {said}.", POSITION_KEYS[: 1 if targets is None else 2]
+    )
     page.subsection("Joint velocities")
     page.panels([_panel(log, part, log.joint_velocity_rad_s[:, i], name, "rad/s") for i, name in enumerate(log.joints)])
     if targets is None:
@@ -172,11 +207,15 @@ def _distributions(page: Page, log: RobotLog, robot: Robot | None) -> None:
         known = dict(zip(robot.contract.joints, robot.contract.pose_rad, strict=True))
         pose = [known.get(name, float("nan")) for name in log.joints]
     for values, label, marks in (
-        (log.joint_position_rad, "joint position, rad", pose), (log.joint_velocity_rad_s, "joint velocity, rad/s", None), (log.action, "action", None),
-    ):  # fmt: skip
+        (log.joint_position_rad, "joint position, rad", pose),
+        (log.joint_velocity_rad_s, "joint velocity, rad/s", None),
+        (log.action, "action", None),
+    ):
         rows = [(name, [Sample("", values[:, i], ROBOT)]) for i, name in enumerate(log.joints)]
         page.figure(partial(_ridges, rows, label, marks))
-    page.text("All episodes together; each row is as tall as its own peak, and the outermost 0.1 % on each side are left out.")
+    page.text(
+        "All episodes together; each row is as tall as its own peak, and the outermost 0.1 % on each side are left out."
+    )
 
 
 def _ridges(rows: list[tuple[str, list[Sample]]], label: str, marks: list[float] | None, width: int) -> str:
@@ -192,7 +231,9 @@ def _commands(page: Page, log: RobotLog, robot: Robot | None) -> None:
             (a, b), (c, d) = robot.contract.command_range[i], robot.contract.command_range[j]
             polygon = [(a, c), (b, c), (b, d), (a, d)]
         cloud = Cloud("", log.command[:, i], log.command[:, j], ROBOT)
-        panels.append(scatter([cloud], AXES[i], AXES[j], polygon=polygon, polygon_label="", dot_px=3, width=PANEL, height=190))
+        panels.append(
+            scatter([cloud], AXES[i], AXES[j], polygon=polygon, polygon_label="", dot_px=3, width=PANEL, height=190)
+        )
     keys = [Key("command", ROBOT, "dot"), *([Key("the robot's range", TARGET)] if robot else [])]
     page.panels(panels, "Each dot is a command that was held for some time; darker ones were held longer.", keys)
 
@@ -208,8 +249,24 @@ def _torque(page: Page, log: RobotLog, robot: Robot | None) -> None:
             speed, torque = robot.contract.velocity_limit_rad_s[j], robot.contract.torque_limit_nm[j]
             polygon = [(-speed, -torque), (speed, -torque), (speed, torque), (-speed, torque)]
         cloud = Cloud("", log.joint_velocity_rad_s[:, i], log.torque_nm[:, i], ROBOT)
-        panels.append(scatter([cloud], "rad/s", "N·m", title=name, polygon=polygon, polygon_label="", dot_px=1.2, width=PANEL, height=130))
-    page.panels(panels, "As the motors estimate it.", [Key("measured", ROBOT, "dot"), *([Key("limits", TARGET)] if robot else [])])
+        panels.append(
+            scatter(
+                [cloud],
+                "rad/s",
+                "N·m",
+                title=name,
+                polygon=polygon,
+                polygon_label="",
+                dot_px=1.2,
+                width=PANEL,
+                height=130,
+            )
+        )
+    page.panels(
+        panels,
+        "As the motors estimate it.",
+        [Key("measured", ROBOT, "dot"), *([Key("limits", TARGET)] if robot else [])],
+    )
 
 
 def _clock(page: Page, log: RobotLog) -> None:
@@ -220,7 +277,12 @@ def _clock(page: Page, log: RobotLog) -> None:
         [
             distributions([Sample("", steps_ms, ROBOT)], "interval, ms", title="Time between rows"),
             line_chart(
-                [Series("", rows, steps_ms, ROBOT)], "row", "interval, ms", title="In the order of the log", width=PANEL, height=110
+                [Series("", rows, steps_ms, ROBOT)],
+                "row",
+                "interval, ms",
+                title="In the order of the log",
+                width=PANEL,
+                height=110,
             ),
         ]
     )

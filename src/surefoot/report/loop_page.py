@@ -1,4 +1,6 @@
-"""The whole story of a loop on one page: what was wrong, what was found, what the policy does before and after, and the verdict."""
+"""The whole story of a loop on one page: what was wrong, what was found, what the policy does before and
+after, and the verdict.
+"""
 
 import base64
 import math
@@ -9,7 +11,19 @@ from typing import Any
 from surefoot.adapt.adaptation import Fitted
 from surefoot.gap.channels import UNITS
 from surefoot.report.charts import ADAPTED as AFTER
-from surefoot.report.charts import PANEL, ROBOT, TARGET, WIDE, Bar, Series, bars, escape, interval_keys, line_chart, number
+from surefoot.report.charts import (
+    PANEL,
+    ROBOT,
+    TARGET,
+    WIDE,
+    Bar,
+    Series,
+    bars,
+    escape,
+    interval_keys,
+    line_chart,
+    number,
+)
 from surefoot.report.charts import SIMULATOR as BEFORE
 from surefoot.report.fit_figures import BEFORE as WAS
 from surefoot.report.fit_figures import by_parameter, interval_rows, parameter_chart, plain_parameter
@@ -67,8 +81,8 @@ class LoopPage(Page):
         """An MP4 inside the page."""
         data = base64.b64encode(content).decode()
         self._parts.append(
-            f'<figure class="whole"><video controls muted loop playsinline style="width:100%" src="data:video/mp4;base64,{data}"></video>'
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
+            '<figure class="whole"><video controls muted loop playsinline style="width:100%"'
+            f' src="data:video/mp4;base64,{data}"></video><figcaption>{escape(caption)}</figcaption></figure>'
         )
 
     def links(self, links: Mapping[str, str]) -> None:
@@ -113,7 +127,9 @@ def _outcome(page: LoopPage, story: Story) -> None:
         facts += [(one["title"], f"{one['why']}; {one['fix']}.") for one in told]
     if story.verdict is not None:
         against = [(one["simulator"], one["says"]) for one in story.verdict["reasons"]]
-        facts += verdict_facts(against, story.verdict["gains"], story.verdict["fit"]["says"], story.verdict.get("aside", ""))
+        facts += verdict_facts(
+            against, story.verdict["gains"], story.verdict["fit"]["says"], story.verdict.get("aside", "")
+        )
     page.card(Card(state, word, title, facts))
     tiles = _tiles(story)
     if tiles:
@@ -134,7 +150,12 @@ def _tiles(story: Story) -> list[Tile]:
     elif story.gap is not None:
         gap = story.gap["gap"]
         tiles.append(
-            Tile("Gap of the simulator", gap["total"], "", f"floor {number(gap['floor'], 2)}, chance up to {number(gap['limit'], 2)}")
+            Tile(
+                "Gap of the simulator",
+                gap["total"],
+                "",
+                f"floor {number(gap['floor'], 2)}, chance up to {number(gap['limit'], 2)}",
+            )
         )
     for one in (story.verdict or {}).get("simulators", ())[1:]:
         for figure in ("drift_m", "velocity_error_m_s"):
@@ -181,12 +202,16 @@ def _walks(page: LoopPage, story: Story) -> None:
             height=side,
         )
 
-    page.figure(draw, f"The same walk from above, on {where} Ideal is where a robot without any error would walk.{fell}")
+    page.figure(
+        draw, f"The same walk from above, on {where} Ideal is where a robot without any error would walk.{fell}"
+    )
 
 
 def _square(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], tuple[float, float]]:
     """Ranges of both axes, of the same length, around all points."""
-    known = [point for point in points if all(isinstance(value, (int, float)) and math.isfinite(value) for value in point)] or [(0.0, 0.0)]
+    known = [
+        point for point in points if all(isinstance(value, (int, float)) and math.isfinite(value) for value in point)
+    ] or [(0.0, 0.0)]
     lows, highs = ([pick(point[k] for point in known) for k in range(2)] for pick in (min, max))
     half = 0.55 * max(0.2, *(high - low for low, high in zip(lows, highs, strict=True)))
     x, y = ((low + high) / 2 for low, high in zip(lows, highs, strict=True))
@@ -200,7 +225,10 @@ def _gap(page: LoopPage, story: Story) -> None:
     page.section("What was wrong")
     size = f"{number(gap['total'], 3)} of the robot's own spread, beside a floor of {number(gap['floor'], 2)}"
     if not gap["measurable"]:
-        page.text(f"The simulator differs from the robot by {size}: no measurable gap, since up to {number(gap['limit'], 2)} is chance.")
+        page.text(
+            f"The simulator differs from the robot by {size}: no measurable gap, since up to {number(gap['limit'], 2)}"
+            " is chance."
+        )
     else:
         page.text(
             f"The simulator differs from the robot by {size}."
@@ -215,7 +243,10 @@ def _gap(page: LoopPage, story: Story) -> None:
         if diagnosis and diagnosis["causes"]:
             page.table(
                 ("cause", "closes", "leaves", ""),
-                [(one["name"], f"{one['explains']:.0%}", number(one["cost"], 3), one["evidence"]) for one in diagnosis["causes"][:CAUSES]],
+                [
+                    (one["name"], f"{one['explains']:.0%}", number(one["cost"], 3), one["evidence"])
+                    for one in diagnosis["causes"][:CAUSES]
+                ],
                 "Causes compete in the simulator, each solved for what would explain the robot.",
             )
     _lead(page, story, "gap", "The gap in full")
@@ -223,7 +254,10 @@ def _gap(page: LoopPage, story: Story) -> None:
 
 def _in_unit(channel: dict[str, Any]) -> str:
     unit = UNITS.get(channel["kind"], "1")
-    return f"{channel['where']} {channel['kind']} is off by {number(channel['distance'] * channel['spread'], 3)}{'' if unit == '1' else f' {unit}'}"
+    return (
+        f"{channel['where']} {channel['kind']} is off by"
+        f" {number(channel['distance'] * channel['spread'], 3)}{'' if unit == '1' else f' {unit}'}"
+    )
 
 
 def _fit(page: LoopPage, story: Story) -> None:
@@ -260,7 +294,12 @@ def _verdict(page: LoopPage, story: Story) -> None:
             (
                 f"drift {name}, m",
                 *(
-                    _arrow(*(figure_words(_known(one[side]["drift_m"][name]["value"]), "drift_m", signed=True) for side in SIDES))
+                    _arrow(
+                        *(
+                            figure_words(_known(one[side]["drift_m"][name]["value"]), "drift_m", signed=True)
+                            for side in SIDES
+                        )
+                    )
                     for one in every
                 ),
             )
@@ -274,7 +313,9 @@ def _verdict(page: LoopPage, story: Story) -> None:
 
 
 def _paths(page: LoopPage, paths: Mapping[str, Any]) -> None:
-    """Of the virtual robot, which is as near to the robot as a simulator can be; without one, in the fitted simulator."""
+    """Of the virtual robot, which is as near to the robot as a simulator can be; without one, in the fitted
+    simulator.
+    """
     if not paths:
         return
     name = list(paths)[-1]
@@ -291,8 +332,10 @@ def _place(name: str) -> str:
 def _steps(page: LoopPage, story: Story) -> None:
     page.section("The steps")
     rows = [
-        (name, entry["says"], f"{entry['wall_s']:.0f} s", entry["command"]) for name, entry in story.run["steps"].items() if entry["state"] == "done"
-    ]  # fmt: skip
+        (name, entry["says"], f"{entry['wall_s']:.0f} s", entry["command"])
+        for name, entry in story.run["steps"].items()
+        if entry["state"] == "done"
+    ]
     page.table(("step", "result", "time", "the same step alone"), rows)
     files = {f"{name}": place for name, place in story.pages.items()}
     files |= {"the log": story.log} if story.log else {}

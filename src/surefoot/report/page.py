@@ -16,10 +16,22 @@ MOST_FACTS = 400
 # The page asks for nothing and runs nothing, and tells the browser so.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _SHAPES = {
-    "bad": '<path d="M4 .5h6L13.5 4v6L10 13.5H4L.5 10V4z" fill="currentColor"/><path d="M4.5 4.5l5 5m0-5l-5 5" stroke="var(--bg)" stroke-width="1.8"/>',
-    "warn": '<path d="M7 .8L13.7 13H.3z" fill="currentColor"/><path d="M7 5v4m0 1v1.6" stroke="var(--bg)" stroke-width="1.8"/>',
-    "good": '<circle cx="7" cy="7" r="6.5" fill="currentColor"/><path d="M3.8 7.2l2.2 2.3 4.2-4.6" stroke="var(--bg)" stroke-width="1.8" fill="none"/>',
-    "plain": '<circle cx="7" cy="7" r="5.8" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M7 6v4.5m0-7v1.4" stroke="currentColor" stroke-width="1.6"/>',
+    "bad": (
+        '<path d="M4 .5h6L13.5 4v6L10 13.5H4L.5 10V4z" fill="currentColor"/><path d="M4.5 4.5l5 5m0-5l-5 5"'
+        ' stroke="var(--bg)" stroke-width="1.8"/>'
+    ),
+    "warn": (
+        '<path d="M7 .8L13.7 13H.3z" fill="currentColor"/><path d="M7 5v4m0 1v1.6" stroke="var(--bg)"'
+        ' stroke-width="1.8"/>'
+    ),
+    "good": (
+        '<circle cx="7" cy="7" r="6.5" fill="currentColor"/><path d="M3.8 7.2l2.2 2.3 4.2-4.6" stroke="var(--bg)"'
+        ' stroke-width="1.8" fill="none"/>'
+    ),
+    "plain": (
+        '<circle cx="7" cy="7" r="5.8" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M7 6v4.5m0-7v1.4"'
+        ' stroke="currentColor" stroke-width="1.6"/>'
+    ),
 }
 
 
@@ -88,9 +100,13 @@ class Page:
         """A table; numbers are shortened and stand to the right."""
         right = [bool(rows) and all(not isinstance(row[i], str) for row in rows) for i in range(len(headings))]
         head = "".join(f'<th scope="col"{_right(r)}>{escape(h)}</th>' for h, r in zip(headings, right, strict=True))
-        body = "".join(f"<tr>{''.join(_cell(value, r) for value, r in zip(row, right, strict=True))}</tr>" for row in rows)
+        body = "".join(
+            f"<tr>{''.join(_cell(value, r) for value, r in zip(row, right, strict=True))}</tr>" for row in rows
+        )
         told = f"<caption>{escape(caption)}</caption>" if caption else ""
-        self._parts.append(f'<div class="scroll"><table>{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+        self._parts.append(
+            f'<div class="scroll"><table>{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        )
 
     def card(self, card: Card) -> None:
         """A finding."""
@@ -102,15 +118,21 @@ class Page:
         elif card.panels:
             figure = _panels(card.panels, card.caption, card.keys)
         self._parts.append(
-            f'<article class="card {card.state}"><span class="mark {card.state}">{_shape(card.state)}<span>{escape(card.word)}</span>{code}</span>'
+            f'<article class="card {card.state}"><span class="mark'
+            f' {card.state}">{_shape(card.state)}<span>{escape(card.word)}</span>{code}</span>'
             f"<h3>{escape(card.title)}</h3><dl>{facts}</dl>{figure}</article>"
         )
 
     def provenance(self, facts: Mapping[str, Any], title: str = "Provenance") -> None:
-        """Where everything comes from, folded away on the screen and opened on paper; nested mappings become dotted names."""
-        rows = "".join(f"<tr><th scope='row'>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _flat(facts))
+        """Where everything comes from, folded away on the screen and opened on paper; nested mappings
+        become dotted names.
+        """
+        rows = "".join(
+            f"<tr><th scope='row'>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _flat(facts)
+        )
         self._parts.append(
-            f"<details><summary>{escape(title)}</summary><div class='scroll'><table><tbody>{rows}</tbody></table></div></details>"
+            f"<details><summary>{escape(title)}</summary><div"
+            f" class='scroll'><table><tbody>{rows}</tbody></table></div></details>"
         )
 
     def render(self) -> str:
@@ -131,7 +153,10 @@ def _tile(tile: Tile) -> str:
     unit = f'<span class="unit">{escape(tile.unit)}</span>' if tile.unit else ""
     beside = f'<span class="beside">{escape(tile.beside)}</span>' if tile.beside else ""
     state = f'<span class="state">{_shape(tile.state, 11)} {escape(tile.verdict)}</span>' if tile.verdict else ""
-    return f'<li class="tile {tile.state}"><span class="name">{escape(tile.name)}</span><span class="value">{escape(value)}</span>{unit}{beside}{state}</li>'
+    return (
+        f'<li class="tile {tile.state}"><span class="name">{escape(tile.name)}</span><span'
+        f' class="value">{escape(value)}</span>{unit}{beside}{state}</li>'
+    )
 
 
 def _shape(state: str, size: int = 14) -> str:
@@ -151,7 +176,8 @@ def _panels(charts: Sequence[str], caption: str, keys: Sequence[Key]) -> str:
 
 def _legend(keys: Sequence[Key]) -> str:
     entries = "".join(
-        f'<span><svg viewBox="0 0 18 12" width="18" height="12" aria-hidden="true">{swatch(k, 0, 6)}</svg>{escape(k.label)}</span>'
+        '<span><svg viewBox="0 0 18 12" width="18" height="12"'
+        f' aria-hidden="true">{swatch(k, 0, 6)}</svg>{escape(k.label)}</span>'
         for k in keys
     )
     return f'<div class="legend">{entries}</div>' if keys else ""

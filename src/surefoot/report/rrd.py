@@ -32,7 +32,10 @@ def write_rrd(path: Path, measured: Measured, robot: Robot) -> None:
     joints = robot.contract.joints
     kinds = tuple(dict.fromkeys(channel.kind for channel in measured.robot.channels))
     views = [
-        rrb.Vertical(*(rrb.TimeSeriesView(origin=rr.new_entity_path([joint, kind]), name=str(kind)) for kind in kinds), name=joint)
+        rrb.Vertical(
+            *(rrb.TimeSeriesView(origin=rr.new_entity_path([joint, kind]), name=str(kind)) for kind in kinds),
+            name=joint,
+        )
         for joint in joints
     ]
 

@@ -13,8 +13,12 @@ def _looks() -> str:
     rules = []
     for i, dash in enumerate(_DASHES):
         dashed = f";stroke-dasharray:{dash}" if dash else ""
-        rules.append(f".k{i}{{fill:none;stroke:var(--k{i});stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round{dashed}}}")
-        rules.append(f".f{i}{{fill:var(--k{i});fill-opacity:.3}}.b{i}{{fill:var(--k{i});fill-opacity:.18}}.d{i}{{fill:var(--k{i})}}")
+        rules.append(
+            f".k{i}{{fill:none;stroke:var(--k{i});stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round{dashed}}}"
+        )
+        rules.append(
+            f".f{i}{{fill:var(--k{i});fill-opacity:.3}}.b{i}{{fill:var(--k{i});fill-opacity:.18}}.d{i}{{fill:var(--k{i})}}"
+        )
     return "\n".join(rules)
 
 
@@ -23,7 +27,8 @@ def _colours(colours: tuple[str, ...]) -> str:
 
 
 _LIGHT_ROOT = (
-    f":root{{color-scheme:light dark;{_colours(_LIGHT)}--bg:#fff;--soft:#f4f6f8;--fg:#1b2026;--muted:#59636e;--rule:#dfe4e9;--axis:#8a949e;"
+    ":root{color-scheme:light"
+    f" dark;{_colours(_LIGHT)}--bg:#fff;--soft:#f4f6f8;--fg:#1b2026;--muted:#59636e;--rule:#dfe4e9;--axis:#8a949e;"
     "--heat:#4aa3d8;--cold:#ec9a5c;--point:#f3d98b;--hatch:#8a949e;--good:#00694f;--warn:#8a5200;--bad:#b3261e}"
 )
 _DARK_ROOT = (

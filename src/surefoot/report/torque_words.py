@@ -1,4 +1,6 @@
-"""What a fit added to the robot, in words: a spring with its stiffness and rest, a constant pull, a gain that is off, what is not linear."""
+"""What a fit added to the robot, in words: a spring with its stiffness and rest, a constant pull, a gain
+that is off, what is not linear.
+"""
 
 import numpy as np
 
@@ -20,7 +22,9 @@ DELTA = {
 }
 
 
-def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ...] = (), adds: Adds = "torque") -> list[str]:
+def torque_words(
+    knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ...] = (), adds: Adds = "torque"
+) -> list[str]:
     """A sentence for each group of joints to which something was added that is surely there."""
     groups: dict[tuple[str, ...], dict[str, Fitted]] = {}
     for knob in knobs:
@@ -35,14 +39,20 @@ def torque_words(knobs: tuple[Fitted, ...], robot: Robot, knots: tuple[Point, ..
         error = terms.get("residual_error_nm_per_rad")
         if error is not None and _sure(error):
             said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
-        said += [words.format(terms[name].value) for name, words in DELTA.items() if name in terms and _sure(terms[name])]
+        said += [
+            words.format(terms[name].value) for name, words in DELTA.items() if name in terms and _sure(terms[name])
+        ]
         if said:
             found.append(f"At {called(where, robot)} it looks like {', and '.join(said)}.")
     return found
 
 
 def _curves(
-    groups: dict[tuple[str, ...], dict[str, Fitted]], knots: tuple[Point, ...], robot: Robot, pose: dict[str, float], unit: str
+    groups: dict[tuple[str, ...], dict[str, Fitted]],
+    knots: tuple[Point, ...],
+    robot: Robot,
+    pose: dict[str, float],
+    unit: str,
 ) -> list[str]:
     """What was added at the knots of each curve, terms and network together."""
     found = []
@@ -54,7 +64,10 @@ def _curves(
         if (np.abs(value) > SURE * half).any():
             shape = "not linear" if (np.abs(bent) > SURE * half).any() else "linear within its interval"
             told = ", ".join(f"{y:+.2f} at {x:.2f}" for x, y in zip(at, value, strict=True))
-            found.append(f"At {called(joints, robot)} over {kind}, {unit} at {'rad/s' if kind == 'velocity' else 'rad'}: {told}; {shape}.")
+            found.append(
+                f"At {called(joints, robot)} over {kind}, {unit} at {'rad/s' if kind == 'velocity' else 'rad'}: {told};"
+                f" {shape}."
+            )
     return found
 
 
@@ -67,7 +80,10 @@ def _linear(terms: dict[str, Fitted], kind: str, at: np.ndarray, pose_rad: float
     if kind == "position":
         slope = of("residual_position_nm_per_rad", "delta_position_rad_per_rad")
         return np.asarray(of("residual_constant_nm", OFFSET) + slope * (at - pose_rad))
-    return of(f"residual_{kind}_nm_per_rad", f"delta_{kind}_rad_per_rad", "delta_velocity_s" if kind == "velocity" else "") * at
+    return (
+        of(f"residual_{kind}_nm_per_rad", f"delta_{kind}_rad_per_rad", "delta_velocity_s" if kind == "velocity" else "")
+        * at
+    )
 
 
 def _spring(terms: dict[str, Fitted], pose_rad: float) -> list[str]:

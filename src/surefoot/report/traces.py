@@ -19,7 +19,9 @@ GAP = 5.0  # times the usual interval: the line breaks
 
 
 def joint_targets(log: RobotLog, robot: Robot) -> np.ndarray:
-    """Where each row's action sends the joints, (rows, n_joints) rad in the log's order; NaN for joints the robot does not have."""
+    """Where each row's action sends the joints, (rows, n_joints) rad in the log's order; NaN for joints the
+    robot does not have.
+    """
     contract = robot.contract
     targets = np.full(log.action.shape, np.nan)
     for i, joint in enumerate(log.joints):
@@ -55,7 +57,9 @@ def liveliest(log: RobotLog, rows: slice, seconds: float = EXCERPT_S) -> slice:
     most = most if most > 1 else FEWEST
     if rows.stop - rows.start <= most:
         return rows
-    moved = np.nansum(np.abs(np.nan_to_num(log.joint_velocity_rad_s[rows].astype(np.float64), posinf=0, neginf=0)), axis=1)
+    moved = np.nansum(
+        np.abs(np.nan_to_num(log.joint_velocity_rad_s[rows].astype(np.float64), posinf=0, neginf=0)), axis=1
+    )
     total = np.concatenate([[0.0], np.cumsum(moved)])
     start = rows.start + int(np.argmax(total[most:] - total[:-most]))
     return slice(start, start + most)
@@ -78,13 +82,23 @@ def broken(log: RobotLog, rows: slice, *columns: np.ndarray) -> tuple[np.ndarray
     step_s = usual_interval_s(log)
     with np.errstate(invalid="ignore"):
         gaps = np.flatnonzero(np.diff(time_s) > GAP * step_s) + 1  # none where the step is not known
-    return np.insert(time_s, gaps, np.nan), *(np.insert(column[rows].astype(np.float64), gaps, np.nan) for column in columns)
+    return np.insert(time_s, gaps, np.nan), *(
+        np.insert(column[rows].astype(np.float64), gaps, np.nan) for column in columns
+    )
 
 
 def position_panel(
-    log: RobotLog, rows: slice, joint: int, robot: Robot | None, targets: np.ndarray | None, *,
-    shades: Sequence[Shade] = (), labelled: bool = False, width: int = PANEL, height: int = 96,
-) -> str:  # fmt: skip
+    log: RobotLog,
+    rows: slice,
+    joint: int,
+    robot: Robot | None,
+    targets: np.ndarray | None,
+    *,
+    shades: Sequence[Shade] = (),
+    labelled: bool = False,
+    width: int = PANEL,
+    height: int = 96,
+) -> str:
     """Position of one joint over time, its target where a robot is known, and its limits where it comes near them."""
     lines = []
     if targets is not None:
@@ -101,7 +115,14 @@ def position_panel(
 
 
 def velocity_panel(
-    log: RobotLog, rows: slice, joint: int, *, shades: Sequence[Shade] = (), labelled: bool = False, width: int = PANEL, height: int = 96
+    log: RobotLog,
+    rows: slice,
+    joint: int,
+    *,
+    shades: Sequence[Shade] = (),
+    labelled: bool = False,
+    width: int = PANEL,
+    height: int = 96,
 ) -> str:
     """Velocity of one joint over time, and what its position says about it."""
     time_s, position, velocity = broken(log, rows, log.joint_position_rad[:, joint], log.joint_velocity_rad_s[:, joint])

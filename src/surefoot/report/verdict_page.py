@@ -1,4 +1,6 @@
-"""A verdict to look at: GO or NO-GO with its reasons, both policies side by side in each simulator, and their paths from above."""
+"""A verdict to look at: GO or NO-GO with its reasons, both policies side by side in each simulator, and
+their paths from above.
+"""
 
 import math
 import re
@@ -21,11 +23,15 @@ from surefoot.verify.verdict import Verdict
 HEIGHT = 190  # px of a path
 LEAST_REACH_M = 0.05  # to each side: all directions share one scale, and a walk that is straight looks so
 KEYS = (Key("before", BEFORE), Key("after", AFTER))
-PATHS = "Straight walks at full speed, each direction from its start on: on the line at 0 nothing drifts. Lines are means over the episodes, bands hold all of them."
+PATHS = (
+    "Straight walks at full speed, each direction from its start on: on the line at 0 nothing drifts. Lines are means"
+    " over the episodes, bands hold all of them."
+)
 FIGURES = (
-    "Drift is how far off its line a robot is after walking straight ahead, to the left positive; the way is how far it came along the line. "
-    "The totals add up, over all directions, how far both are off what was commanded. Cost of transport is work / (weight × way); "
-    "action change and joint acceleration, root mean squares from tick to tick, say how rough the motion is."
+    "Drift is how far off its line a robot is after walking straight ahead, to the left positive; the way is how far it"
+    " came along the line. The totals add up, over all directions, how far both are off what was commanded. Cost of"
+    " transport is work / (weight × way); action change and joint acceleration, root mean squares from tick to tick,"
+    " say how rough the motion is."
 )
 CLEARLY = ", clearly worse"
 WORST_FOR = {"before": "the old policy", "after": "the new policy", "the change": "the change from old to new"}
@@ -41,10 +47,17 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     page.section("May it go onto the robot?")
     page.card(
         Card(
-            state, result.word, says,
-            verdict_facts([(reason.simulator, reason.says) for reason in result.reasons], result.gains, result.about_fit, result.aside),
+            state,
+            result.word,
+            says,
+            verdict_facts(
+                [(reason.simulator, reason.says) for reason in result.reasons],
+                result.gains,
+                result.about_fit,
+                result.aside,
+            ),
         )
-    )  # fmt: skip
+    )
     adapted = next(one for one in result.named if one.name == ADAPTED)
     page.tiles([_tile(adapted, figure) for figure in QUALITY] + [_falls_tile(result)])
     _paths(page, result)
@@ -63,15 +76,21 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     return page.render()
 
 
-def verdict_facts(reasons: Sequence[tuple[str, str]], gains: Sequence[str], about_fit: str, aside: str = "") -> list[tuple[str, str]]:
+def verdict_facts(
+    reasons: Sequence[tuple[str, str]], gains: Sequence[str], about_fit: str, aside: str = ""
+) -> list[tuple[str, str]]:
     """What stands in the card of a verdict: reasons by simulator, gains, what the fit left, and what does not count.
 
-    Intervals are left out here, and what follows a colon: the page has them, and a policy that is worse in all has many reasons.
+    Intervals are left out here, and what follows a colon: the page has them, and a policy that is worse in
+    all has many reasons.
     """
     against: dict[str, list[str]] = {}
     for simulator, says in reasons:
         against.setdefault(simulator, []).append(re.sub(r" \([^)]*\)", "", says).split(": ")[0])
-    facts = [("Against it", f"{simulator[:1].upper()}{simulator[1:]}: {_merged(says)}.") for simulator, says in against.items()]
+    facts = [
+        ("Against it", f"{simulator[:1].upper()}{simulator[1:]}: {_merged(says)}.")
+        for simulator, says in against.items()
+    ]
     if gains:
         facts.append(("Better", f"In the adapted simulator: {'; '.join(gains)}."))
     facts.append(("The fit", f"{about_fit[:1].upper()}{about_fit[1:]}."))
@@ -87,9 +106,14 @@ def _merged(reasons: Sequence[str]) -> str:
 
 def places(names: Sequence[str]) -> str:
     """What the named simulators are."""
-    said = "Nominal is the simulator as the robot's files describe it; adapted is the same with the numbers that the fit found."
+    said = (
+        "Nominal is the simulator as the robot's files describe it; adapted is the same with the numbers that the fit"
+        " found."
+    )
     return (
-        f"{said} The twin is a virtual robot, which stands in for the real one." if any(name.startswith(TWIN) for name in names) else said
+        f"{said} The twin is a virtual robot, which stands in for the real one."
+        if any(name.startswith(TWIN) for name in names)
+        else said
     )
 
 
@@ -98,15 +122,34 @@ def _tile(one: Compared, figure: str) -> Tile:
     gained = better(one, figure)
     state: State = "good" if gained else "bad" if one.change[figure].low > 0 else "plain"
     word = "better" if gained else "worse" if state == "bad" else "no clear change"
-    beside = f"was {figure_words(one.before.value(figure), figure)}; change {around(one.change[figure], figure, signed=True)}"
-    return Tile(f"{name[:1].upper() + name[1:]}, adapted", figure_words(one.after.value(figure), figure), unit, beside, state, word)
+    beside = (
+        f"was {figure_words(one.before.value(figure), figure)}; change"
+        f" {around(one.change[figure], figure, signed=True)}"
+    )
+    return Tile(
+        f"{name[:1].upper() + name[1:]}, adapted",
+        figure_words(one.after.value(figure), figure),
+        unit,
+        beside,
+        state,
+        word,
+    )
 
 
 def _falls_tile(result: Verdict) -> Tile:
     every = (*result.named, *result.candidates, *result.corners)
     total = Falls.together([falls for one in every for falls in (one.falls, one.falls_pushed)])
-    state: State = "bad" if any(reason.rule in ("more falls", "falls too often") for reason in result.reasons) else "plain"
-    return Tile("Falls, everywhere", f"{total.after}", "", f"was {total.before}, of {total.episodes} episodes", state, "too many" if state == "bad" else "")  # fmt: skip
+    state: State = (
+        "bad" if any(reason.rule in ("more falls", "falls too often") for reason in result.reasons) else "plain"
+    )
+    return Tile(
+        "Falls, everywhere",
+        f"{total.after}",
+        "",
+        f"was {total.before}, of {total.episodes} episodes",
+        state,
+        "too many" if state == "bad" else "",
+    )
 
 
 def _rows(one: Compared) -> list[tuple[str, str, str, str, str]]:
@@ -122,7 +165,11 @@ def _rows(one: Compared) -> list[tuple[str, str, str, str, str]]:
     ]
     for figure in SHOWN:
         sides = [
-            figure_words(side.value(figure), figure) if figure not in side.figures else around(side.figures[figure], figure)
+            (
+                figure_words(side.value(figure), figure)
+                if figure not in side.figures
+                else around(side.figures[figure], figure)
+            )
             for side in (one.before, one.after)
         ]
         change = around(one.change[figure], figure, signed=True) if figure in one.change else ""
@@ -147,7 +194,9 @@ def figure_words(value: float, figure: str, signed: bool = False) -> str:
 def around(value: Estimate, figure: str, signed: bool = False) -> str:
     """A figure with half of its interval, in a cell that does not break."""
     said = figure_words(value.value, figure, signed)
-    return said + (f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{number_words(value.half, figure)}" if math.isfinite(value.half) else "")
+    return said + (
+        f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{number_words(value.half, figure)}" if math.isfinite(value.half) else ""
+    )
 
 
 def _paths(page: Page, result: Verdict) -> None:
@@ -162,36 +211,57 @@ def _paths(page: Page, result: Verdict) -> None:
 
 def path_charts(before: Mapping[str, Track], after: Mapping[str, Track]) -> list[str]:
     """Straight walks from above, a chart for each direction, all to one scale."""
-    across = numbers([edge for tracks in (before, after) for track in tracks.values() for edge in (*track.low_m, *track.high_m)])
+    across = numbers(
+        [edge for tracks in (before, after) for track in tracks.values() for edge in (*track.low_m, *track.high_m)]
+    )
     reach_m = max(LEAST_REACH_M, 1.05 * float(np.abs(across[np.isfinite(across)]).max(initial=0.0)))
     return [
         line_chart(
-            [Series("", one[name].ahead_m, one[name].left_m, look, one[name].low_m, one[name].high_m) for one, look in ((before, BEFORE), (after, AFTER))],
-            "along the command, m", "drift to the left, m", title=DIRECTIONS.get(name, name), levels=[Level(0.0, "")], y_range=(-reach_m, reach_m), width=PANEL, height=HEIGHT,
+            [
+                Series("", one[name].ahead_m, one[name].left_m, look, one[name].low_m, one[name].high_m)
+                for one, look in ((before, BEFORE), (after, AFTER))
+            ],
+            "along the command, m",
+            "drift to the left, m",
+            title=DIRECTIONS.get(name, name),
+            levels=[Level(0.0, "")],
+            y_range=(-reach_m, reach_m),
+            width=PANEL,
+            height=HEIGHT,
         )
         for name in before
-    ]  # fmt: skip
+    ]
 
 
 def _intervals(page: Page, result: Verdict) -> None:
     page.section("Where the fit may be wrong")
     every = (*result.candidates, *result.corners)
     if not every:
-        page.text("No candidates were drawn inside the intervals of the fit, so nothing says how the policies do where it is wrong.")
+        page.text(
+            "No candidates were drawn inside the intervals of the fit, so nothing says how the policies do where it is"
+            " wrong."
+        )
         return
     page.text(
-        f"A fit leaves each of its numbers an interval, and the robot may be anywhere in it. So both policies also walked on {len(result.candidates)} "
-        f"candidates, robots drawn inside the 90 % intervals"
-        + (f", and on {len(result.corners)} at corners, with the numbers that matter most at their bad ends." if result.corners else ".")
+        "A fit leaves each of its numbers an interval, and the robot may be anywhere in it. So both policies also"
+        f" walked on {len(result.candidates)} candidates, robots drawn inside the 90 % intervals"
+        + (
+            f", and on {len(result.corners)} at corners, with the numbers that matter most at their bad ends."
+            if result.corners
+            else "."
+        )
     )
     if result.pooled is not None:
-        page.table(("figure", "before", "after", "change", "unit"), _rows(result.pooled), "The mean over the candidates.")
+        page.table(
+            ("figure", "before", "after", "change", "unit"), _rows(result.pooled), "The mean over the candidates."
+        )
     if result.quarter is not None:
         page.subsection("The worst quarter of the candidates")
         page.table(
             ("figure", "before", "after", "change", "unit"),
             [row for row in _rows(result.quarter) if row[0] != WORDS["cost_of_transport"][0]],
-            "For each figure, the quarter of the candidates in which it changes worst: chosen by one half of the episodes and measured in the other, so that chance does not choose.",
+            "For each figure, the quarter of the candidates in which it changes worst: chosen by one half of the"
+            " episodes and measured in the other, so that chance does not choose.",
         )
     if result.worst:
         page.table(
@@ -200,19 +270,26 @@ def _intervals(page: Page, result: Verdict) -> None:
                 (WORST_FOR.get(one.what, one.what), one.simulator, f"{one.score:.2f}", f"{one.typical:.2f}", one.where)
                 for one in result.worst
             ],
-            "The score is 0 for a perfect walk: errors as shares of full speed and of the way, and the share of episodes that fell. What marks a robot is a hint where to look, not a cause.",
+            "The score is 0 for a perfect walk: errors as shares of full speed and of the way, and the share of"
+            " episodes that fell. What marks a robot is a hint where to look, not a cause.",
         )
     page.table(
         ("robot", "falls", *(f"{WORDS[figure][0]}, {WORDS[figure][1]}" for figure in QUALITY)),
         [
             (
-                one.name, _arrow(*(str(getattr(one.falls, side) + getattr(one.falls_pushed, side)) for side in ("before", "after"))),
-                *(_arrow(*(figure_words(getattr(one, side).value(figure), figure) for side in ("before", "after"))) for figure in QUALITY),
+                one.name,
+                _arrow(
+                    *(str(getattr(one.falls, side) + getattr(one.falls_pushed, side)) for side in ("before", "after"))
+                ),
+                *(
+                    _arrow(*(figure_words(getattr(one, side).value(figure), figure) for side in ("before", "after")))
+                    for figure in QUALITY
+                ),
             )
             for one in every
         ],
         "Before → after.",
-    )  # fmt: skip
+    )
 
 
 def _arrow(before: str, after: str) -> str:

@@ -15,7 +15,9 @@ from surefoot.files import canonical_json, is_number, parse_json, sha256
 # Size of each observation term, in joints (True) or as a fixed number of entries.
 TERM_SIZES: dict[str, int | None] = {
     "gyro": 3,  # angular velocity in the IMU frame, rad/s
-    "gravity": 3,  # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright, for an IMU mounted level
+    "gravity": (
+        3
+    ),  # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright, for an IMU mounted level
     "command": 3,  # forward m/s, left m/s, turn rad/s
     "joint_position": None,  # relative to the default pose, rad
     "joint_velocity": None,  # rad/s
@@ -85,7 +87,9 @@ class Contract:
         try:
             content = parse_json(text)
         except ValueError:
-            raise PolicyError(f"the contract inside {source} is not valid JSON; attach it again with 'surefoot policy attach'") from None
+            raise PolicyError(
+                f"the contract inside {source} is not valid JSON; attach it again with 'surefoot policy attach'"
+            ) from None
         return _contract_from_dict(content, source)
 
     def differences(self, other: "Contract") -> list[str]:
@@ -111,7 +115,11 @@ class Contract:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        return "[" + ", ".join(f"{t.name}×{t.scale:g}" + (f" ({t.history} frames)" if t.history > 1 else "") for t in value) + "]"
+        return (
+            "["
+            + ", ".join(f"{t.name}×{t.scale:g}" + (f" ({t.history} frames)" if t.history > 1 else "") for t in value)
+            + "]"
+        )
     return repr(value)
 
 
@@ -126,14 +134,19 @@ def parse_observation(value: Any, what: str, error: type[SurefootError]) -> tupl
             raise error(f"{what}: {shown(item)} is not a term; write a name, or 'name: ..., scale: ...'")
         for key in entry:
             if key not in ("name", "scale", "history"):
-                raise error(f"{what}: unknown key {shown(key)} in term {shown(entry['name'])}{nearest(key, ('scale', 'history'))}")
+                raise error(
+                    f"{what}: unknown key {shown(key)} in term"
+                    f" {shown(entry['name'])}{nearest(key, ('scale', 'history'))}"
+                )
         term = Term(entry["name"], entry.get("scale", 1.0), entry.get("history", 1))
         if term.name not in TERM_SIZES:
             raise error(f"{what}: unknown term {shown(term.name)}{nearest(term.name, TERM_SIZES)}")
         if not is_number(term.scale):
             raise error(f"{what}: scale of {term.name} is {shown(term.scale)}; it must be a finite number")
         if not isinstance(term.history, int) or isinstance(term.history, bool) or not 1 <= term.history <= 1000:
-            raise error(f"{what}: history of {term.name} is {shown(term.history)}; it must be a whole number from 1 to 1000")
+            raise error(
+                f"{what}: history of {term.name} is {shown(term.history)}; it must be a whole number from 1 to 1000"
+            )
         terms.append(Term(term.name, float(term.scale), term.history))
     return tuple(terms)
 
@@ -153,21 +166,34 @@ def _contract_from_dict(content: Any, source: str) -> Contract:
         joints = tuple(str(name) for name in content["joints"])
         numbers = {
             key: tuple(float(v) for v in content[key])
-            for key in ("pose_rad", "kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "velocity_limit_rad_s", "action_scale_rad")
+            for key in (
+                "pose_rad",
+                "kp_nm_per_rad",
+                "kd_nms_per_rad",
+                "torque_limit_nm",
+                "velocity_limit_rad_s",
+                "action_scale_rad",
+            )
         }
         limits = tuple((float(low), float(high)) for low, high in content["position_limit_rad"])
         vx, vy, wz = ((float(low), float(high)) for low, high in content["command_range"])
         action_clip, control_hz = float(content["action_clip"]), float(content["control_hz"])
-        everything = [*(v for values in (*numbers.values(), *limits, vx, vy, wz) for v in values), action_clip, control_hz]
+        everything = [
+            *(v for values in (*numbers.values(), *limits, vx, vy, wz) for v in values),
+            action_clip,
+            control_hz,
+        ]
         if not all(map(math.isfinite, everything)):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise PolicyError(
-            f"the contract inside {source} holds something that is not a number where one is needed; attach it again with 'surefoot policy attach'"
+            f"the contract inside {source} holds something that is not a number where one is needed; attach it again"
+            " with 'surefoot policy attach'"
         ) from None
     if any(len(values) != len(joints) for values in (*numbers.values(), limits)) or not joints:
         raise PolicyError(
-            f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again with 'surefoot policy attach'"
+            f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again"
+            " with 'surefoot policy attach'"
         )
     observation = parse_observation(content["observation"], f"the observation of {source}", PolicyError)
     return Contract(

@@ -1,4 +1,5 @@
-"""A starter `robot.yaml` from a model alone: what the model says is taken, the rest is guessed, and all of it is marked.
+"""A starter `robot.yaml` from a model alone: what the model says is taken, the rest is guessed, and all of
+it is marked.
 
 A line that ends in `# GUESS: why` holds a value that the model cannot know for sure: the policy that will run,
 or the robot's data sheet, decides. Only `model:` is certain.
@@ -29,14 +30,18 @@ BRAKE_S = 0.05  # kd is at most kp times this, or a leg's swing would be braked 
 SPEED_RAD_S = 20.0
 OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
 MARK = "  # GUESS: "
-ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))  # an enum is not equal to NumPy's integer
+ON_JOINT = (
+    int(mujoco.mjtTrn.mjTRN_JOINT),
+    int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
+)  # an enum is not equal to NumPy's integer
 
 
 def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given)."""
     if not model_path.is_file():
         raise RobotError(
-            f"the model {model_path} {'is not a file' if model_path.exists() else 'does not exist'}; give the path of an MJCF (.xml) or URDF (.urdf) file"
+            f"the model {model_path} {'is not a file' if model_path.exists() else 'does not exist'}; give the path of"
+            " an MJCF (.xml) or URDF (.urdf) file"
         )
     spec = load_spec(model_path)
     model = compile_spec(spec, model_path)
@@ -47,22 +52,33 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     limits = {j: _torque_limit(model, data, base, j) for j in joints}
     mass = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, mass)
-    gains = {j: _gains(model, j, limits[j].value, float(mass[model.jnt_dofadr[j], model.jnt_dofadr[j]])) for j in joints}
+    gains = {
+        j: _gains(model, j, limits[j].value, float(mass[model.jnt_dofadr[j], model.jnt_dofadr[j]])) for j in joints
+    }
     given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
     imu = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
     where = os.path.relpath(model_path, folder or model_path.parent)
     names = {j: model.joint(j).name for j in joints}
     lines = [
         yaml_comment(
-            f"A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot check' on this file."
+            f"A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot"
+            " check' on this file."
         ),
         "# A value for each joint may also be one number for all, a list in policy order, or name patterns.",
-        f"name: {_word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}",
+        (
+            "name:"
+            f" {_word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}"
+        ),
         f"model: {_word(where)}",
         f"base: {_word(model.body(base).name)}{MARK}the body with the free joint",
-        f"imu: {_word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
-        if imu
-        else "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit in the base frame",
+        (
+            f"imu: {_word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
+            if imu
+            else (
+                "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit"
+                " in the base frame"
+            )
+        ),
         "",
         *_feet_lines(guess_feet(model, data, base)),
         "",
@@ -78,7 +94,10 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
         f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with",
         f"physics_hz: 500{MARK}a common choice; a multiple of control_hz",
         "",
-        f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the policy",
+        (
+            f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the"
+            " policy"
+        ),
         *(f"  - {term}" for term in OBSERVATION),
         "",
         *_symmetry_lines(find_symmetry(model, base, joints)),
@@ -103,7 +122,9 @@ def _base(model: mujoco.MjModel, path: Path) -> int:
     """The body with a free joint; of several, the heaviest (the others are things in the scene)."""
     bodies = [int(model.jnt_bodyid[j]) for j in range(model.njnt) if model.jnt_type[j] == FREE]
     if not bodies:
-        raise RobotError(f"{path}: no body has a free joint, so the robot cannot move away; add <freejoint/> to its base body")
+        raise RobotError(
+            f"{path}: no body has a free joint, so the robot cannot move away; add <freejoint/> to its base body"
+        )
     base = max(bodies, key=lambda body: model.body_subtreemass[body])
     if not model.body(base).name:
         raise RobotError(f"{path}: the body with the free joint has no name; give it one, such as <body name='base'>")
@@ -112,7 +133,9 @@ def _base(model: mujoco.MjModel, path: Path) -> int:
 
 def _mine(model: mujoco.MjModel, base: int) -> list[int]:
     """Hinge and slide joints of the robot, in the model's order."""
-    return [j for j in range(model.njnt) if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS]
+    return [
+        j for j in range(model.njnt) if model.body_rootid[model.jnt_bodyid[j]] == base and model.jnt_type[j] in ONE_AXIS
+    ]
 
 
 def _driven(model: mujoco.MjModel, base: int) -> list[int]:
@@ -123,12 +146,18 @@ def _driven(model: mujoco.MjModel, base: int) -> list[int]:
 def _joints(model: mujoco.MjModel, base: int, path: Path) -> list[int]:
     named = [j for j in _driven(model, base) or _mine(model, base) if model.joint(j).name]
     if not named:
-        raise RobotError(f"{path}: the robot has no hinge or slide joint with a name; give each joint that a motor drives a name")
+        raise RobotError(
+            f"{path}: the robot has no hinge or slide joint with a name; give each joint that a motor drives a name"
+        )
     return named
 
 
 def _order(model: mujoco.MjModel, base: int) -> str:
-    return "the joints with an actuator, in the model's order" if _driven(model, base) else "all joints, in the model's order"
+    return (
+        "the joints with an actuator, in the model's order"
+        if _driven(model, base)
+        else "all joints, in the model's order"
+    )
 
 
 def _torque_limit(model: mujoco.MjModel, data: mujoco.MjData, base: int, joint: int) -> Guess:
@@ -137,24 +166,39 @@ def _torque_limit(model: mujoco.MjModel, data: mujoco.MjData, base: int, joint: 
     for a in _actuators(model, joint):
         gear = abs(float(model.actuator_gear[a][0]))
         if model.actuator_forcelimited[a]:
-            found.append(Guess(gear * float(np.abs(model.actuator_forcerange[a]).max()), "forcerange of the model's actuator"))
+            found.append(
+                Guess(gear * float(np.abs(model.actuator_forcerange[a]).max()), "forcerange of the model's actuator")
+            )
         if model.actuator_ctrllimited[a] and model.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_NONE:
             gain = gear * abs(float(model.actuator_gainprm[a][0]))
-            found.append(Guess(gain * float(np.abs(model.actuator_ctrlrange[a]).max()), "ctrlrange of the model's motor"))
+            found.append(
+                Guess(gain * float(np.abs(model.actuator_ctrlrange[a]).max()), "ctrlrange of the model's motor")
+            )
     if model.jnt_actfrclimited[joint]:
-        found.append(Guess(float(np.abs(model.jnt_actfrcrange[joint]).max()), "the joint's effort (actuatorfrcrange) in the model"))
+        found.append(
+            Guess(
+                float(np.abs(model.jnt_actfrcrange[joint]).max()), "the joint's effort (actuatorfrcrange) in the model"
+            )
+        )
     found = [guess for guess in found if math.isfinite(guess.value) and guess.value > 0]
     if found:
         return min(found, key=lambda guess: guess.value)
     weight = float(model.body_subtreemass[base]) * 9.81
     height = max(-min(depth(model, data, base).values(), default=0.0), 0.05)
-    return Guess(_three_digits(weight * height / 2), f"the model gives none; weight {weight:.3g} N × standing height {height:.3g} m / 2")
+    return Guess(
+        _three_digits(weight * height / 2),
+        f"the model gives none; weight {weight:.3g} N × standing height {height:.3g} m / 2",
+    )
 
 
 def _gains(model: mujoco.MjModel, joint: int, limit: float, inertia: float) -> tuple[Guess, Guess]:
-    """kp and kd: those of the model's position actuator, or from the torque limit and the inertia that the joint turns."""
+    """kp and kd: those of the model's position actuator, or from the torque limit and the inertia that the
+    joint turns.
+    """
     hinge = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
-    kp = Guess(_three_digits(limit / (REACH_RAD if hinge else REACH_M)), f"torque limit / {'1 rad' if hinge else '0.1 m'}")
+    kp = Guess(
+        _three_digits(limit / (REACH_RAD if hinge else REACH_M)), f"torque limit / {'1 rad' if hinge else '0.1 m'}"
+    )
     for a in _actuators(model, joint):
         gear, bias = float(model.actuator_gear[a][0]), model.actuator_biasprm[a]
         if model.actuator_biastype[a] != mujoco.mjtBias.mjBIAS_AFFINE or bias[1] >= 0:
@@ -164,11 +208,16 @@ def _gains(model: mujoco.MjModel, joint: int, limit: float, inertia: float) -> t
             return kp, Guess(-float(bias[2]) * gear**2, "kv of the model's position actuator")
         damping = float(np.ravel(model.dof_damping[model.jnt_dofadr[joint]])[0])
         if damping > 0:
-            return kp, Guess(0.0, f"the model's position actuator has none; the joint's own damping of {damping:g} stays in the model")
+            return kp, Guess(
+                0.0,
+                f"the model's position actuator has none; the joint's own damping of {damping:g} stays in the model",
+            )
     critical = 2 * math.sqrt(kp.value * max(inertia, 0.0))  # kd of damping ratio 1 for kp and inertia
     if critical <= BRAKE_S * kp.value:
         return kp, Guess(_three_digits(critical), "damping ratio 1 for the inertia that the joint turns")
-    return kp, Guess(_three_digits(BRAKE_S * kp.value), f"kp × {BRAKE_S:g} s, less than damping ratio 1 needs, for a leg that swings")
+    return kp, Guess(
+        _three_digits(BRAKE_S * kp.value), f"kp × {BRAKE_S:g} s, less than damping ratio 1 needs, for a leg that swings"
+    )
 
 
 def _actuators(model: mujoco.MjModel, joint: int) -> list[int]:
@@ -188,14 +237,21 @@ def _speeds(model_path: Path, names: dict[int, str]) -> dict[int, Guess]:
                 continue
     default = Guess(SPEED_RAD_S, "the model gives none; see the motor's data sheet")
     return {
-        joint: Guess(given[name], "velocity in the URDF") if math.isfinite(given.get(name, math.nan)) and given[name] > 0 else default
+        joint: (
+            Guess(given[name], "velocity in the URDF")
+            if math.isfinite(given.get(name, math.nan)) and given[name] > 0
+            else default
+        )
         for joint, name in names.items()
     }
 
 
 def _feet_lines(feet: Sequence[tuple[str, str]]) -> list[str]:
     if not feet:
-        return [f"feet: []{MARK}no colliding shape at the end of a leg comes near the floor; name the geoms or bodies that touch it"]
+        return [
+            f"feet: []{MARK}no colliding shape at the end of a leg comes near the floor; name the geoms or bodies that"
+            " touch it"
+        ]
     return ["feet:", *_aligned([(f"  - {_word(name)}", why) for name, why in feet])]
 
 
@@ -206,7 +262,10 @@ def _symmetry_lines(symmetry: Symmetry | str) -> list[str]:
     return [
         "symmetry:",
         f"  swap: {{{swap}}}{MARK}left and right names come in pairs",
-        f"  flip: [{', '.join(_word(name) for name in symmetry.flip)}]{MARK}joints whose axis turns its sense in a mirror, y being left",
+        (
+            f"  flip: [{', '.join(_word(name) for name in symmetry.flip)}]{MARK}joints whose axis turns its sense in a"
+            " mirror, y being left"
+        ),
     ]
 
 
@@ -215,7 +274,10 @@ def _per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> li
     first = next(iter(guesses.values()))
     if all(guess == first for guess in guesses.values()):
         return [f"{key}: {first.value!r}{MARK}{for_comment(first.why)}"]
-    return [f"{key}:", *_aligned([(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()])]
+    return [
+        f"{key}:",
+        *_aligned([(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()]),
+    ]
 
 
 def _aligned(rows: list[tuple[str, str]]) -> list[str]:

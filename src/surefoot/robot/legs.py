@@ -19,13 +19,18 @@ def joint_types(robot: Robot) -> dict[str, tuple[int, ...]]:
     parts: dict[int, list[int]] = {}
     seen: set[int] = set()
     chains = [_chain(model, int(model.geom_bodyid[foot_geoms(model, foot)[0]]), places) for foot in robot.feet]
-    shared = {joint for joint in places.values() if sum(joint in chain for chain in chains) > 1}  # a waist moves several legs
+    shared = {
+        joint for joint in places.values() if sum(joint in chain for chain in chains) > 1
+    }  # a waist moves several legs
     for chain in chains:
         for depth, joint in enumerate(joint for joint in chain if joint not in shared):
             if joint not in seen:
                 parts.setdefault(depth, []).append(joint)
                 seen.add(joint)
-    found = {_common([robot.contract.joints[j] for j in joints]) or f"joint {depth + 1}": tuple(joints) for depth, joints in parts.items()}
+    found = {
+        _common([robot.contract.joints[j] for j in joints]) or f"joint {depth + 1}": tuple(joints)
+        for depth, joints in parts.items()
+    }
     for joint in places.values():
         if joint not in seen:
             found[robot.contract.joints[joint]] = (joint,)
@@ -33,7 +38,9 @@ def joint_types(robot: Robot) -> dict[str, tuple[int, ...]]:
 
 
 def usual_pose(robot: Robot) -> np.ndarray:
-    """The default pose with joints of one type at their mean, so that a spring on all of them is one line over position."""
+    """The default pose with joints of one type at their mean, so that a spring on all of them is one line
+    over position.
+    """
     pose = np.array(robot.contract.pose_rad)
     for places in joint_types(robot).values():
         pose[list(places)] = pose[list(places)].mean()
@@ -59,7 +66,9 @@ def _chain(model: mujoco.MjModel, body: int, places: dict[int, int]) -> list[int
 
 
 def _common(names: list[str]) -> str:
-    """What the names have in common at the end, in whole words: of LeftKnee and RightKnee it is Knee, not tKnee; else at the start."""
+    """What the names have in common at the end, in whole words: of LeftKnee and RightKnee it is Knee, not
+    tKnee; else at the start.
+    """
     if len(names) == 1:
         return names[0]
     end = _start([name[::-1] for name in names])[::-1]
@@ -69,4 +78,6 @@ def _common(names: list[str]) -> str:
 
 
 def _start(names: list[str]) -> str:
-    return "".join(letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+    return "".join(
+        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    )

@@ -65,7 +65,9 @@ class Robot:
     mirror: Mirror | None
     mass_kg: float
     passive_joints: tuple[str, ...]  # joints of the model that the policy does not drive
-    static_geoms: int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
+    static_geoms: (
+        int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
+    )
     hash: str  # of the contract, the other fields and the bytes of the model
     posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
     own_contract_hash: str | None = None  # of the contract in robot.yaml, where a policy has narrowed its commands
@@ -85,16 +87,19 @@ class Robot:
         hz = self.physics_hz if physics_hz is None else physics_hz
         if hz < SLOWEST_PHYSICS_HZ:
             raise RobotError(
-                f"physics_hz {hz:g} is too slow for feet that touch the ground; use at least {SLOWEST_PHYSICS_HZ:g}, better {DEFAULT_PHYSICS_HZ:g}"
+                f"physics_hz {hz:g} is too slow for feet that touch the ground; use at least {SLOWEST_PHYSICS_HZ:g},"
+                f" better {DEFAULT_PHYSICS_HZ:g}"
             )
         if hz > MOST_SUBSTEPS * self.contract.control_hz:
             raise RobotError(
-                f"physics_hz {hz:g} is more than {MOST_SUBSTEPS} times control_hz {self.contract.control_hz:g}; use a lower one"
+                f"physics_hz {hz:g} is more than {MOST_SUBSTEPS} times control_hz {self.contract.control_hz:g}; use a"
+                " lower one"
             )
         steps = round(hz / self.contract.control_hz)
         if steps < 1 or abs(steps * self.contract.control_hz - hz) > 1e-9 * hz:
             raise RobotError(
-                f"physics_hz {hz:g} is not a multiple of control_hz {self.contract.control_hz:g}; use for example {max(steps, 1) * self.contract.control_hz:g}"
+                f"physics_hz {hz:g} is not a multiple of control_hz {self.contract.control_hz:g}; use for example"
+                f" {max(steps, 1) * self.contract.control_hz:g}"
             )
         return steps
 
@@ -110,14 +115,19 @@ def find_robot(name_or_path: str | Path) -> Path:
         return path / "robot.yaml"
     if path.is_file():
         if path.suffix.lower() in (".xml", ".urdf", ".mjcf"):
-            raise RobotError(f"{path} is a model, not a robot.yaml; 'surefoot robot new {shlex.quote(str(path))}' writes one beside it")
+            raise RobotError(
+                f"{path} is a model, not a robot.yaml; 'surefoot robot new {shlex.quote(str(path))}' writes one"
+                " beside it"
+            )
         return path
     shipped = {folder.name: folder for folder in shipped_robots()}
     if str(name_or_path) in shipped:
         return shipped[str(name_or_path)] / "robot.yaml"
     if path.is_dir():
         raise RobotError(f"the folder {path} has no robot.yaml; 'surefoot robot new MODEL' writes one")
-    raise RobotError(f"no robot {shown(str(name_or_path))}: give a shipped name ({', '.join(shipped)}), or the path of a robot.yaml")
+    raise RobotError(
+        f"no robot {shown(str(name_or_path))}: give a shipped name ({', '.join(shipped)}), or the path of a robot.yaml"
+    )
 
 
 def shipped_robots() -> list[Path]:
@@ -150,19 +160,37 @@ def load_robot(name_or_path: str | Path) -> Robot:
     mirror = _mirror(content["symmetry"], joints, path) if content.get("symmetry") else None
     physics_hz = _positive(content.get("physics_hz", DEFAULT_PHYSICS_HZ), "physics_hz", path)
     height = content.get("base_height_m")
-    height = standing_height(model, contract, feet, base) if height is None else _positive(height, "base_height_m", path)
+    height = (
+        standing_height(model, contract, feet, base) if height is None else _positive(height, "base_height_m", path)
+    )
     driven = {model.joint(name).id for name in joints}
-    passive = tuple(model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE)
+    passive = tuple(
+        model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE
+    )
     identity = {
-        "contract": contract.hash, "base": base, "imu": imu, "feet": feet, "physics_hz": physics_hz, "base_height_m": height,
+        "contract": contract.hash,
+        "base": base,
+        "imu": imu,
+        "feet": feet,
+        "physics_hz": physics_hz,
+        "base_height_m": height,
         "mirror": mirror and (mirror.index, mirror.sign),
-    }  # fmt: skip
+    }
     robot = Robot(
-        contract=contract, path=path, model_path=model_path, base=base, imu=imu, feet=feet, physics_hz=physics_hz, base_height_m=height,
-        mirror=mirror, mass_kg=float(model.body_subtreemass[model.body(base).id]), passive_joints=passive,
+        contract=contract,
+        path=path,
+        model_path=model_path,
+        base=base,
+        imu=imu,
+        feet=feet,
+        physics_hz=physics_hz,
+        base_height_m=height,
+        mirror=mirror,
+        mass_kg=float(model.body_subtreemass[model.body(base).id]),
+        passive_joints=passive,
         static_geoms=_static_geoms(model),
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
-    )  # fmt: skip
+    )
     robot.substeps()
     return robot
 
@@ -173,7 +201,11 @@ def foot_geoms(model: mujoco.MjModel, foot: str) -> list[int]:
     if geom >= 0:
         return [geom] if model.geom_contype[geom] or model.geom_conaffinity[geom] else []
     body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, foot)
-    return [g for g in range(model.ngeom) if model.geom_bodyid[g] == body and (model.geom_contype[g] or model.geom_conaffinity[g])]
+    return [
+        g
+        for g in range(model.ngeom)
+        if model.geom_bodyid[g] == body and (model.geom_contype[g] or model.geom_conaffinity[g])
+    ]
 
 
 def joint_addresses(model: mujoco.MjModel, joints: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -209,7 +241,9 @@ def _joints(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
     hinges = [model.joint(j).name for j in range(model.njnt) if model.jnt_type[j] in ONE_AXIS]
     for name in value:
         if value.count(name) > 1:
-            raise RobotError(f"{path}: joints names {shown(name)} twice; each joint has one place in the policy's order")
+            raise RobotError(
+                f"{path}: joints names {shown(name)} twice; each joint has one place in the policy's order"
+            )
         if name not in hinges:
             raise RobotError(f"{path}: the model has no hinge or slide joint {shown(name)}{nearest(name, hinges)}")
     return tuple(value)
@@ -221,7 +255,8 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
         for joint, number in zip(joints, resolved, strict=True):
             if minimum is not None and (number < minimum or (minimum == 0 and key != "kd_nms_per_rad" and number == 0)):
                 raise RobotError(
-                    f"{path}: {key} of {joint} is {number:g}; it must be {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}"
+                    f"{path}: {key} of {joint} is {number:g}; it must be"
+                    f" {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}"
                 )
         return resolved
 
@@ -230,18 +265,24 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
     for joint, angle, (low, high) in zip(joints, pose, limits, strict=True):
         if not low <= angle <= high:
             raise RobotError(
-                f"{path}: pose_rad of {joint} is {angle:g}, outside the model's range {low:g} to {high:g}; wrong sign, or degrees instead of radians?"
+                f"{path}: pose_rad of {joint} is {angle:g}, outside the model's range {low:g} to {high:g}; wrong sign,"
+                " or degrees instead of radians?"
             )
     return Contract(
-        robot=content["name"], joints=joints, pose_rad=pose,
-        kp_nm_per_rad=values("kp_nm_per_rad", 0), kd_nms_per_rad=values("kd_nms_per_rad", 0),
-        torque_limit_nm=values("torque_limit_nm", 0), velocity_limit_rad_s=values("velocity_limit_rad_s", 0),
-        position_limit_rad=limits, action_scale_rad=values("action_scale_rad", 0),
+        robot=content["name"],
+        joints=joints,
+        pose_rad=pose,
+        kp_nm_per_rad=values("kp_nm_per_rad", 0),
+        kd_nms_per_rad=values("kd_nms_per_rad", 0),
+        torque_limit_nm=values("torque_limit_nm", 0),
+        velocity_limit_rad_s=values("velocity_limit_rad_s", 0),
+        position_limit_rad=limits,
+        action_scale_rad=values("action_scale_rad", 0),
         action_clip=_positive(content.get("action_clip", DEFAULT_ACTION_CLIP), "action_clip", path),
         observation=parse_observation(content["observation"], f"{path}: observation", RobotError),
         control_hz=_positive(content["control_hz"], "control_hz", path, FASTEST_CONTROL_HZ),
         command_range=_command_range(content.get("command_range", {}), path),
-    )  # fmt: skip
+    )
 
 
 def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]:
@@ -251,7 +292,8 @@ def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]
     if not model.jnt_limited[model.joint(joint).id]:
         if low >= high and (low, high) != (0.0, 0.0):  # MuJoCo takes such a range for no limit, in silence
             raise RobotError(
-                f"{path}: the model's range of {joint} is {low:g} to {high:g}; the lower limit must come first and be below the upper"
+                f"{path}: the model's range of {joint} is {low:g} to {high:g}; the lower limit must come first and be"
+                " below the upper"
             )
         return (-np.pi * 2, np.pi * 2)
     return (low, high)
@@ -264,7 +306,12 @@ def _command_range(value: Any, path: Path) -> tuple[tuple[float, float], tuple[f
     for key, limits in value.items():
         if key not in COMMANDS:
             raise RobotError(f"{path}: unknown key {shown(key)} in command_range{nearest(key, COMMANDS)}")
-        if not isinstance(limits, list) or len(limits) != 2 or not all(is_number(v) for v in limits) or limits[0] > limits[1]:
+        if (
+            not isinstance(limits, list)
+            or len(limits) != 2
+            or not all(is_number(v) for v in limits)
+            or limits[0] > limits[1]
+        ):
             raise RobotError(f"{path}: {key} of command_range is {shown(limits)}; it must be [lowest, highest]")
         resolved[key] = (float(limits[0]), float(limits[1]))
     return resolved["vx_m_s"], resolved["vy_m_s"], resolved["wz_rad_s"]
@@ -274,22 +321,30 @@ def _base(name: str, model: mujoco.MjModel, path: Path) -> str:
     free = [model.body(model.jnt_bodyid[j]).name for j in range(model.njnt) if model.jnt_type[j] == FREE]
     if name not in free:
         if not free:
-            raise RobotError(f"{path}: no body of the model has a free joint; add <freejoint/> to the base body {shown(name)}")
-        raise RobotError(f"{path}: the base {shown(name)} is not a body with a free joint; the model has {', '.join(free)}")
+            raise RobotError(
+                f"{path}: no body of the model has a free joint; add <freejoint/> to the base body {shown(name)}"
+            )
+        raise RobotError(
+            f"{path}: the base {shown(name)} is not a body with a free joint; the model has {', '.join(free)}"
+        )
     return name
 
 
 def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
         raise RobotError(f"{path}: feet must be a list of geom or body names")
-    known = [model.geom(g).name for g in range(model.ngeom) if model.geom(g).name] + [model.body(b).name for b in range(1, model.nbody)]
+    known = [model.geom(g).name for g in range(model.ngeom) if model.geom(g).name] + [
+        model.body(b).name for b in range(1, model.nbody)
+    ]
     for name in value:
         if value.count(name) > 1:
             raise RobotError(f"{path}: feet names {shown(name)} twice; name each foot once")
         if name not in known:
             raise RobotError(f"{path}: the model has no geom or body {shown(name)} for a foot{nearest(name, known)}")
         if not foot_geoms(model, name):
-            raise RobotError(f"{path}: the foot {shown(name)} has no shape that collides; name a geom with contype or conaffinity")
+            raise RobotError(
+                f"{path}: the foot {shown(name)} has no shape that collides; name a geom with contype or conaffinity"
+            )
     return tuple(value)
 
 
@@ -299,7 +354,8 @@ def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None
     sites = [model.site(s).name for s in range(model.nsite) if model.body(model.site_bodyid[s]).name == base]
     if value not in sites:
         raise RobotError(
-            f"{path}: imu {shown(value)} is not a site on the base {shown(base)}{nearest(value, sites) if sites else ''}; leave it out to use the base frame"
+            f"{path}: imu {shown(value)} is not a site on the base"
+            f" {shown(base)}{nearest(value, sites) if sites else ''}; leave it out to use the base frame"
         )
     return str(value)
 
@@ -312,7 +368,9 @@ def _mirror(value: Any, joints: tuple[str, ...], path: Path) -> Mirror:
         or not isinstance(value.get("swap"), dict)
         or not isinstance(value.get("flip", []), list)
     ):
-        raise RobotError(f"{what} must give 'swap' (left prefix: right prefix) and 'flip' (patterns of joints whose sign turns)")
+        raise RobotError(
+            f"{what} must give 'swap' (left prefix: right prefix) and 'flip' (patterns of joints whose sign turns)"
+        )
     index = list(range(len(joints)))
     for left, right in value["swap"].items():
         for name in match(f"{left}*", joints, f"{what} swap", RobotError):
@@ -320,13 +378,16 @@ def _mirror(value: Any, joints: tuple[str, ...], path: Path) -> Mirror:
             if other not in joints:
                 raise RobotError(f"{what}: {name} has no partner {shown(other)}")
             index[joints.index(name)], index[joints.index(other)] = joints.index(other), joints.index(name)
-    flipped = {name for pattern in value.get("flip", []) for name in match(str(pattern), joints, f"{what} flip", RobotError)}
+    flipped = {
+        name for pattern in value.get("flip", []) for name in match(str(pattern), joints, f"{what} flip", RobotError)
+    }
     return Mirror(tuple(index), tuple(-1.0 if name in flipped else 1.0 for name in joints))
 
 
 def _positive(value: Any, key: str, path: Path, most: float = float("inf")) -> float:
     if not is_number(value) or not 0 < value <= most:
         raise RobotError(
-            f"{path}: {key} is {shown(value)}; it must be a number above 0{'' if most == float('inf') else f', up to {most:g}'}"
+            f"{path}: {key} is {shown(value)}; it must be a number above"
+            f" 0{'' if most == float('inf') else f', up to {most:g}'}"
         )
     return float(value)

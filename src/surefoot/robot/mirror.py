@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 import mujoco
 import numpy as np
 
-# left, Left, LEFT anywhere; l or L on its own, or with a letter for front, rear, hind, middle or back: FL, RL, LF, LH ...
+# left, Left, LEFT anywhere; l or L on its own, or with a letter for front, rear, hind, middle or back: FL, RL, LF, LH
+# ...
 SIDE = re.compile(r"(?P<word>left|Left|LEFT)|(?<![A-Za-z])[FRHMBfrhmb]?(?P<letter>[Ll])[FRHMBfrhmb]?(?![A-Za-z])")
 RIGHT = {"left": "right", "Left": "Right", "LEFT": "RIGHT", "l": "r", "L": "R"}
 ANCHOR_TOLERANCE = 0.05  # of the distance between the outermost joints
@@ -38,7 +39,10 @@ def find_symmetry(model: mujoco.MjModel, base: int, joints: list[int]) -> Symmet
         # A mirror keeps a vector along x and z and turns it along y; an axis of rotation does the opposite.
         mirror = np.array([1.0, -1.0, 1.0])
         if np.abs(mirror * data.xanchor[joint] - data.xanchor[other]).max() > ANCHOR_TOLERANCE * size:
-            return f"{name} and {model.joint(other).name} do not lie opposite each other across the plane y = 0 of the base"
+            return (
+                f"{name} and {model.joint(other).name} do not lie opposite each other across the plane y = 0 of the"
+                " base"
+            )
         axis = mirror * data.xaxis[joint] * (-1.0 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE else 1.0)
         along = float(axis @ data.xaxis[other])
         if abs(along) < 0.99:

@@ -18,12 +18,54 @@ from surefoot.robot.model_files import files_of, package_path, refuse_compiled, 
 from surefoot.watchdog import watched
 
 INHERITED = {
-    "geom": ("contype", "conaffinity", "condim", "priority", "friction", "solmix", "solref", "solimp", "margin", "gap", "adhesion",
-             "group", "rgba", "material", "density", "fluid_ellipsoid", "surfacevel"),
-    "actuator": ("gear", "ctrllimited", "ctrlrange", "forcelimited", "forcerange", "actlimited", "actrange", "gaintype", "gainprm",
-                 "biastype", "biasprm", "dyntype", "dynprm", "actdim", "actearly", "armature", "damping", "delay", "nsample", "interp",
-                 "cranklength", "lengthrange", "inheritrange", "velrange", "ffrange", "group"),
-}  # fmt: skip
+    "geom": (
+        "contype",
+        "conaffinity",
+        "condim",
+        "priority",
+        "friction",
+        "solmix",
+        "solref",
+        "solimp",
+        "margin",
+        "gap",
+        "adhesion",
+        "group",
+        "rgba",
+        "material",
+        "density",
+        "fluid_ellipsoid",
+        "surfacevel",
+    ),
+    "actuator": (
+        "gear",
+        "ctrllimited",
+        "ctrlrange",
+        "forcelimited",
+        "forcerange",
+        "actlimited",
+        "actrange",
+        "gaintype",
+        "gainprm",
+        "biastype",
+        "biasprm",
+        "dyntype",
+        "dynprm",
+        "actdim",
+        "actearly",
+        "armature",
+        "damping",
+        "delay",
+        "nsample",
+        "interp",
+        "cranklength",
+        "lengthrange",
+        "inheritrange",
+        "velrange",
+        "ffrange",
+        "group",
+    ),
+}
 
 
 def silence_engine_log() -> None:
@@ -40,7 +82,8 @@ def load_spec(path: Path) -> mujoco.MjSpec:
     """Parse a model file; a URDF gets a free base and the integrator that suits stiff joints."""
     if not path.is_file():
         raise RobotError(
-            f"the model {path} {'is not a file' if path.exists() else 'does not exist'}; 'model:' in robot.yaml is relative to the folder of robot.yaml"
+            f"the model {path} {'is not a file' if path.exists() else 'does not exist'}; 'model:' in robot.yaml is"
+            " relative to the folder of robot.yaml"
         )
     silence_engine_log()
     refuse_model(path)
@@ -86,7 +129,9 @@ def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
         raise RobotError(_explain(str(reason), path)) from None
     for warning in warned:  # MuJoCo's own, about what it would simulate all the same
         if "singular" in str(warning.message):
-            raise RobotError(f"{path} has bodies whose inertia makes no sense: {' '.join(str(warning.message).split())}")
+            raise RobotError(
+                f"{path} has bodies whose inertia makes no sense: {' '.join(str(warning.message).split())}"
+            )
     refuse_compiled(model, path)
     return model
 
@@ -122,7 +167,8 @@ def lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float
 
 
 def _forget_defaults(spec: mujoco.MjSpec) -> None:
-    """Keep the model's <default> from shapes and motors that are added later; a gear of 150 there would multiply every torque.
+    """Keep the model's <default> from shapes and motors that are added later; a gear of 150 there would
+    multiply every torque.
 
     What the model itself holds took its defaults when it was read.
     """
@@ -136,7 +182,10 @@ def _explain(reason: str, path: Path) -> str:
     """MuJoCo's message as one sentence with the way out, where we know it."""
     flat = " ".join(reason.split())
     if found := re.search(r"Error opening file '([^']*)'", flat):
-        return f"{path} needs the file {found.group(1)}, which is not there; put it beside the model, or remove the mesh from the model"
+        return (
+            f"{path} needs the file {found.group(1)}, which is not there; put it beside the model, or remove the mesh"
+            " from the model"
+        )
     if found := re.search(r"repeated name '([^']*)' in (\w+)", flat):
         return f"{path} names the {found.group(2)} {found.group(1)!r} twice; give each {found.group(2)} its own name"
     if "could not find decoder" in flat:

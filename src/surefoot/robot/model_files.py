@@ -48,10 +48,13 @@ class _Scan:
         self.copies.append(self.copies[-1] * (max(1.0, _product(attributes, ("count",))) if tag in COPIED else 1.0))
         self.elements += self.copies[-1]
         if self.elements > MOST_ELEMENTS:
-            raise RobotError(f"{self.path} has more than {MOST_ELEMENTS:,} elements, copies included; remove what is not the robot")
+            raise RobotError(
+                f"{self.path} has more than {MOST_ELEMENTS:,} elements, copies included; remove what is not the robot"
+            )
         if tag in CELLS and (cells := _product(attributes, CELLS[tag])) > MOST_CELLS:
             raise RobotError(
-                f"{self.path}: the {tag} {shown(attributes.get('name', ''))} has {cells:.3g} cells; the limit is {MOST_CELLS:.3g}"
+                f"{self.path}: the {tag} {shown(attributes.get('name', ''))} has {cells:.3g} cells; the limit is"
+                f" {MOST_CELLS:.3g}"
             )
         if tag == "compiler":
             self.folders += [folder for key in FOLDER_KEYS if (folder := attributes.get(key))]
@@ -116,7 +119,9 @@ def refuse_compiled(model: mujoco.MjModel, path: Path) -> None:
         if count > most:
             raise RobotError(f"{path} has {count:,} {what}; the limit is {most:,}: remove what is not the robot")
     if model.narena > MOST_ARENA_BYTES:
-        raise RobotError(f"{path} asks for {model.narena / 1e9:.2g} GB of memory for one world; lower <size memory=.../>")
+        raise RobotError(
+            f"{path} asks for {model.narena / 1e9:.2g} GB of memory for one world; lower <size memory=.../>"
+        )
     gravity = model.opt.gravity
     if not np.isfinite(gravity).all() or not -MOST_GRAVITY_M_S2 <= gravity[2] < 0:
         given = " ".join(f"{value:g}" for value in gravity)
@@ -124,7 +129,9 @@ def refuse_compiled(model: mujoco.MjModel, path: Path) -> None:
 
 
 def _named(path: Path) -> Iterator[Path]:
-    """The model and the files it names, each once, checked as they come; a file that is missing is left to MuJoCo to name."""
+    """The model and the files it names, each once, checked as they come; a file that is missing is left to
+    MuJoCo to name.
+    """
     root, count = path.resolve().parent, 0
     seen: set[Path] = set()
     queue: list[tuple[Path, bool]] = [(path.resolve(), True)]
@@ -156,7 +163,11 @@ def _scan(path: Path) -> _Scan | None:
     except UnicodeDecodeError:
         raise RobotError(f"{path} is not UTF-8 text, in which MuJoCo reads names; save it as UTF-8") from None
     scan, parser = _Scan(path), expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = scan.start, scan.end, scan.doctype
+    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = (
+        scan.start,
+        scan.end,
+        scan.doctype,
+    )
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, LookupError, ValueError):

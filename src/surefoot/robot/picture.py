@@ -53,9 +53,14 @@ def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:
     for element in [*spec.lights, *(t for t in spec.textures if t.type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)]:
         spec.delete(element)
     spec.add_texture(
-        name="surefoot_sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=[0.58, 0.68, 0.80], rgb2=[0.93, 0.95, 0.97], width=512, height=3072,
-    )  # fmt: skip
+        name="surefoot_sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.58, 0.68, 0.80],
+        rgb2=[0.93, 0.95, 0.97],
+        width=512,
+        height=3072,
+    )
     spec.compiler.discardvisual = False  # a URDF would lose the floor and the sky
     spec.visual.headlight.active = 1
     spec.visual.headlight.ambient = [0.42, 0.42, 0.44]
@@ -70,11 +75,17 @@ def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:
     spec.visual.global_.fovy = FIELD_OF_VIEW_DEG
     spec.stat.extent = size_m
     spec.worldbody.add_light(
-        name="surefoot_sun", type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, castshadow=True, active=True,
+        name="surefoot_sun",
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        castshadow=True,
+        active=True,
         mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM,  # the shadow follows a robot that walks away
-        pos=(-SUN_DISTANCE * size_m * np.array(SUN)).tolist(), dir=list(SUN),
-        ambient=[0.0, 0.0, 0.0], diffuse=[0.50, 0.49, 0.47], specular=[0.25, 0.25, 0.25],
-    )  # fmt: skip
+        pos=(-SUN_DISTANCE * size_m * np.array(SUN)).tolist(),
+        dir=list(SUN),
+        ambient=[0.0, 0.0, 0.0],
+        diffuse=[0.50, 0.49, 0.47],
+        specular=[0.25, 0.25, 0.25],
+    )
     if floor:
         _checkered_floor(spec, size_m)
 
@@ -130,8 +141,12 @@ class Frames:
         except Exception as reason:  # every GL library has exceptions of its own, and all of them mean the same here
             self.close()
             chosen = os.environ.get("MUJOCO_GL", "")
-            way_out = NO_EGL if chosen.lower().strip() in EGL else f"unset MUJOCO_GL, which is {chosen!r}, to draw with EGL"
-            raise RobotError(f"no picture can be drawn on this machine ({' '.join(str(reason).split())[:120]}); {way_out}") from None
+            way_out = (
+                NO_EGL if chosen.lower().strip() in EGL else f"unset MUJOCO_GL, which is {chosen!r}, to draw with EGL"
+            )
+            raise RobotError(
+                f"no picture can be drawn on this machine ({' '.join(str(reason).split())[:120]}); {way_out}"
+            ) from None
 
     def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera) -> np.ndarray:
         """Pixels of one state, (height, width, 3), uint8."""
@@ -154,7 +169,9 @@ class Frames:
     def __enter__(self) -> "Frames":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -176,17 +193,33 @@ def _gl_context(width: int, height: int) -> Any:
 
 def _checkered_floor(spec: mujoco.MjSpec, size_m: float) -> None:
     spec.add_texture(
-        name="surefoot_checks", type=mujoco.mjtTexture.mjTEXTURE_2D, builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
-        rgb1=[0.78, 0.80, 0.83], rgb2=[0.70, 0.73, 0.77], width=512, height=512,
-    )  # fmt: skip
+        name="surefoot_checks",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        rgb1=[0.78, 0.80, 0.83],
+        rgb2=[0.70, 0.73, 0.77],
+        width=512,
+        height=512,
+    )
     textures = [""] * int(mujoco.mjtTextureRole.mjNTEXROLE)
     textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = "surefoot_checks"
     repeat = 1.5 / max(size_m, 1e-3)
-    spec.add_material(name="surefoot_checks", textures=textures, texuniform=True, texrepeat=[repeat, repeat], reflectance=0.0, specular=0.1)
+    spec.add_material(
+        name="surefoot_checks",
+        textures=textures,
+        texuniform=True,
+        texrepeat=[repeat, repeat],
+        reflectance=0.0,
+        specular=0.1,
+    )
     spec.worldbody.add_geom(
-        name="surefoot_studio_floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05],
-        material="surefoot_checks", contype=0, conaffinity=0,
-    )  # fmt: skip
+        name="surefoot_studio_floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0, 0, 0.05],
+        material="surefoot_checks",
+        contype=0,
+        conaffinity=0,
+    )
 
 
 def _corners(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
@@ -199,7 +232,9 @@ def _corners(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 
 
 def _distance(offsets: np.ndarray, slope: float, aspect: float) -> float:
-    """How far back a camera must stand for all points, given relative to what it looks at, to lie inside its pyramid, m."""
+    """How far back a camera must stand for all points, given relative to what it looks at, to lie inside
+    its pyramid, m.
+    """
     azimuth, elevation = np.radians([AZIMUTH_DEG, ELEVATION_DEG])
     forward = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
     right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])

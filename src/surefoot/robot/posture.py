@@ -26,22 +26,25 @@ MOST_HEIGHTS = 10.0  # of the base, standing level: more than any leg or trunk i
 class Posture:
     """A pitch of the base about its left axis, and how the robot stands there.
 
-    At a pitch of 90° the base's x axis points up, its belly ahead, and its left stays left: a mirror image of the robot is
-    one in any posture.
+    At a pitch of 90° the base's x axis points up, its belly ahead, and its left stays left: a mirror image of the robot
+    is one in any posture.
     """
 
     name: str = "level"
     pitch_rad: float = 0.0  # nose up
     height_m: float = 0.0  # of the base's origin; 0: height does not matter
     rise_s: float = 0.0  # the robot starts level and has this long to get there
-    pose_rad: tuple[float, ...] = field(default=(), repr=False)  # of the joints, standing so, in policy order; empty: the default pose
+    pose_rad: tuple[float, ...] = field(
+        default=(), repr=False
+    )  # of the joints, standing so, in policy order; empty: the default pose
     feet: tuple[str, ...] = ()  # that it stands on; empty: all
 
     def __post_init__(self) -> None:
         """Refuse a posture that a robot, which starts level, would have fallen out of at once."""
         if self.pitch_rad != 0.0 and not self.rise_s > 0.0:
             raise SurefootError(
-                f"the posture {self.name!r} has a pitch of {self.pitch_rad:g} rad and a rise_s of {self.rise_s:g}; a robot starts level and needs more than 0 s to rise"
+                f"the posture {self.name!r} has a pitch of {self.pitch_rad:g} rad and a rise_s of {self.rise_s:g}; a"
+                " robot starts level and needs more than 0 s to rise"
             )
 
     @property
@@ -79,7 +82,8 @@ LEVEL = Posture()
 
 
 def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, ...], base_height_m: float) -> Posture:
-    """What `to_json` wrote, and level where nothing is said; `source` names the file in errors, the rest is the robot's.
+    """What `to_json` wrote, and level where nothing is said; `source` names the file in errors, the rest is
+    the robot's.
 
     A file comes from anywhere: what it says is held against what a robot can do before anything waits for it.
     """
@@ -101,10 +105,18 @@ def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, 
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise refuse("name", f"a printable name of at most {LONGEST_NAME} characters")
     highest = MOST_HEIGHTS * base_height_m
-    for key, low, high in (("pitch_rad", -math.pi, math.pi), ("height_m", 0.0, highest), ("rise_s", 0.0, LONGEST_RISE_S)):
+    for key, low, high in (
+        ("pitch_rad", -math.pi, math.pi),
+        ("height_m", 0.0, highest),
+        ("rise_s", 0.0, LONGEST_RISE_S),
+    ):
         if not is_number(content[key]) or not low <= content[key] <= high:
             raise refuse(key, f"a number from {low:.4g} to {high:.4g}")
-    if not isinstance(pose, list) or len(pose) not in (0, n_joints) or not all(is_number(a) and abs(a) <= 2 * math.pi for a in pose):
+    if (
+        not isinstance(pose, list)
+        or len(pose) not in (0, n_joints)
+        or not all(is_number(a) and abs(a) <= 2 * math.pi for a in pose)
+    ):
         raise refuse("pose_rad", f"an empty list or one of {n_joints} angles from -2π to 2π")
     if not isinstance(stands_on, list) or not all(isinstance(foot, str) and foot in feet for foot in stands_on):
         raise refuse("feet", f"a list of the robot's own ({', '.join(feet)})")

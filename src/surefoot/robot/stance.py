@@ -45,7 +45,9 @@ def depth(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> dict[int, fl
 
 
 def guess_pose(model: mujoco.MjModel, base: int, joints: list[int]) -> dict[int, Guess]:
-    """A keyframe of the model; without one, 0, with the knees bent where 0 is no place for them and the feet kept below the hips."""
+    """A keyframe of the model; without one, 0, with the knees bent where 0 is no place for them and the
+    feet kept below the hips.
+    """
     if model.nkey:
         return {joint: _from_keyframe(model, joint) for joint in joints}
     pose = {joint: _inside(model, joint) for joint in joints}
@@ -62,7 +64,9 @@ def guess_pose(model: mujoco.MjModel, base: int, joints: list[int]) -> dict[int,
 
 
 def guess_feet(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> list[tuple[str, str]]:
-    """(name, why) of the lowest shape at the end of each leg: a geom where one with a name stands alone, else its body."""
+    """(name, why) of the lowest shape at the end of each leg: a geom where one with a name stands alone,
+    else its body.
+    """
     depths = depth(model, data, base)
     feet = []
     for geoms in _ends(model, data, base, FOOT):
@@ -74,7 +78,13 @@ def guess_feet(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> list[tu
             feet.append((model.geom(alone[0]).name, "the lowest geom of a leg"))
         elif body:
             feet.append(
-                (body, f"the last body of a leg, {'whose lowest geom has no name' if len(level) == 1 else 'which stands on several geoms'}")
+                (
+                    body,
+                    (
+                        "the last body of a leg,"
+                        f" {'whose lowest geom has no name' if len(level) == 1 else 'which stands on several geoms'}"
+                    ),
+                )
             )
     return feet
 
@@ -97,8 +107,12 @@ def _inside(model: mujoco.MjModel, joint: int) -> Guess:
     return Guess(0.0, "no keyframe in the model; 0 is inside the range")
 
 
-def _level(model: mujoco.MjModel, straight: mujoco.MjData, pose: dict[int, Guess], knee: int, others: list[int]) -> None:
-    """Turn the nearest joint with the knee's axis back by half the knee's angle, so that the foot stays below the hip and level."""
+def _level(
+    model: mujoco.MjModel, straight: mujoco.MjData, pose: dict[int, Guess], knee: int, others: list[int]
+) -> None:
+    """Turn the nearest joint with the knee's axis back by half the knee's angle, so that the foot stays
+    below the hip and level.
+    """
     for joint in others:
         along = float(straight.xaxis[joint] @ straight.xaxis[knee])
         if abs(along) > 0.99:
@@ -111,7 +125,9 @@ def _level(model: mujoco.MjModel, straight: mujoco.MjData, pose: dict[int, Guess
 
 
 def _ends(model: mujoco.MjModel, data: mujoco.MjData, base: int, part: float) -> list[list[int]]:
-    """Colliding geoms at the end of each chain of joints that reaches the lowest `part` of the robot's height, lowest first."""
+    """Colliding geoms at the end of each chain of joints that reaches the lowest `part` of the robot's
+    height, lowest first.
+    """
     depths = depth(model, data, base)
     inner = {int(model.body_weldid[model.body_parentid[b]]) for b in range(1, model.nbody) if model.body_weldid[b] == b}
     ends: dict[int, list[int]] = {}

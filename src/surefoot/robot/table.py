@@ -44,10 +44,16 @@ def _joint_table(robot: Robot) -> Table:
     for i, joint in enumerate(contract.joints):
         low, high = contract.position_limit_rad[i]
         table.add_row(
-            Text(joint), number(contract.pose_rad[i]), number(contract.kp_nm_per_rad[i]), number(contract.kd_nms_per_rad[i]),
-            number(contract.torque_limit_nm[i]), number(contract.velocity_limit_rad_s[i]),
-            number(low), number(high), number(contract.action_scale_rad[i]),
-        )  # fmt: skip
+            Text(joint),
+            number(contract.pose_rad[i]),
+            number(contract.kp_nm_per_rad[i]),
+            number(contract.kd_nms_per_rad[i]),
+            number(contract.torque_limit_nm[i]),
+            number(contract.velocity_limit_rad_s[i]),
+            number(low),
+            number(high),
+            number(contract.action_scale_rad[i]),
+        )
     return table
 
 
@@ -57,13 +63,19 @@ def _fact_table(robot: Robot) -> Table:
     facts = {
         "robot.yaml": str(robot.path),
         "model": str(robot.model_path),
-        "rates": f"control {number(contract.control_hz)} Hz, physics {number(robot.physics_hz)} Hz, {robot.substeps()} substeps",
+        "rates": (
+            f"control {number(contract.control_hz)} Hz, physics {number(robot.physics_hz)} Hz, {robot.substeps()}"
+            " substeps"
+        ),
         "base": f"{robot.base}, standing at {number(robot.base_height_m)} m",
         "IMU": f"site {robot.imu}" if robot.imu else "none given; readings are in the frame of the base",
         "feet": ", ".join(robot.feet),
         "mass": f"{number(robot.mass_kg)} kg",
         "observation": _observation(robot),
-        "action": f"{contract.n_joints} joint targets, clipped to ±{number(contract.action_clip)}; target = pose + scale × action",
+        "action": (
+            f"{contract.n_joints} joint targets, clipped to ±{number(contract.action_clip)}; target = pose + scale ×"
+            " action"
+        ),
         "commands": "; ".join(f"{name} {number(low)} to {number(high)} {unit}" for name, (low, high), unit in ranges),
         "symmetry": _symmetry(robot.mirror, contract.joints),
         "passive": ", ".join(robot.passive_joints),
@@ -96,12 +108,16 @@ def _scene(static: int) -> str:
     if not static:
         return ""
     shapes = "1 static shape" if static == 1 else f"{static} static shapes"
-    return f"the model brings {shapes} of its own, which the robot meets beside our floor; remove what stands for a floor"
+    return (
+        f"the model brings {shapes} of its own, which the robot meets beside our floor; remove what stands for a floor"
+    )
 
 
 def _symmetry(mirror: Mirror | None, joints: tuple[str, ...]) -> str:
     if mirror is None:
         return "none given"
     return ", ".join(
-        f"{joints[i]}={'-' if mirror.sign[i] < 0 else ''}{joints[other]}" for i, other in enumerate(mirror.index) if i <= other
+        f"{joints[i]}={'-' if mirror.sign[i] < 0 else ''}{joints[other]}"
+        for i, other in enumerate(mirror.index)
+        if i <= other
     )

@@ -27,7 +27,8 @@ def per_name(
     if isinstance(value, (list, tuple)):
         if len(value) != len(names):
             raise error(
-                f"{what} has {len(value)} values for {len(names)} {kind} ({', '.join(names)}); give one each, one number for all, or name patterns"
+                f"{what} has {len(value)} values for {len(names)} {kind} ({', '.join(names)}); give one each, one"
+                " number for all, or name patterns"
             )
         for name, item in zip(names, value, strict=True):
             if not is_number(item):
@@ -36,12 +37,17 @@ def per_name(
     if isinstance(value, dict):
         return _from_patterns(value, names, what, error, default)
     raise error(
-        f"{what} is {shown(value)}; it must be a finite number, a list of {len(names)} numbers in policy order, or a mapping of name patterns to numbers"
+        f"{what} is {shown(value)}; it must be a finite number, a list of {len(names)} numbers in policy order, or a"
+        " mapping of name patterns to numbers"
     )
 
 
 def _from_patterns(
-    mapping: dict[Any, Any], names: Sequence[str], what: str, error: type[SurefootError], default: Sequence[float] | None
+    mapping: dict[Any, Any],
+    names: Sequence[str],
+    what: str,
+    error: type[SurefootError],
+    default: Sequence[float] | None,
 ) -> tuple[float, ...]:
     found: dict[str, float] = {} if default is None else dict(zip(names, default, strict=True))
     exact: set[str] = set()
@@ -56,13 +62,18 @@ def _from_patterns(
                 found[name] = float(item)
     missing = [name for name in names if name not in found]
     if missing:
-        raise error(f"{what} says nothing about {', '.join(missing)}; add them, or a pattern such as '*' that holds for the rest")
+        raise error(
+            f"{what} says nothing about {', '.join(missing)}; add them, or a pattern such as '*' that holds for the"
+            " rest"
+        )
     return tuple(found[name] for name in names)
 
 
 def match(pattern: str, names: Sequence[str], what: str, error: type[SurefootError]) -> list[str]:
     """The names that a pattern selects; none at all is a mistake that would otherwise pass in silence."""
-    matched = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]  # a name may hold [ or *
+    matched = (
+        [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+    )  # a name may hold [ or *
     if not matched:
         raise error(f"{what}: {shown(pattern)} matches none of {', '.join(names)}")
     return matched

@@ -10,4 +10,16 @@ from surefoot.sim.rollout import Rollout, rollout
 from surefoot.sim.twin import Twin, load_twin
 from surefoot.sim.worlds import Failure, Worlds
 
-__all__ = ["PARAMETERS", "Failure", "Flat", "Floor", "HeightField", "Parameter", "Rollout", "Twin", "Worlds", "load_twin", "rollout"]
+__all__ = [
+    "PARAMETERS",
+    "Failure",
+    "Flat",
+    "Floor",
+    "HeightField",
+    "Parameter",
+    "Rollout",
+    "Twin",
+    "Worlds",
+    "load_twin",
+    "rollout",
+]

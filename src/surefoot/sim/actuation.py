@@ -19,7 +19,15 @@ from surefoot.sim.scene import Scene
 from surefoot.sim.values import Values
 
 MOTOR = frozenset(
-    {"kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "motor_strength", "start_temperature_c", "derate_start_c", "derate_per_c"}
+    {
+        "kp_nm_per_rad",
+        "kd_nms_per_rad",
+        "torque_limit_nm",
+        "motor_strength",
+        "start_temperature_c",
+        "derate_start_c",
+        "derate_per_c",
+    }
 )
 HEAT = ("start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s")
 HEAT_LOSS_CAP = 0.9  # derating never takes more than this share of the torque
@@ -101,7 +109,9 @@ class Heat:
     def __init__(self, n: int, n_joints: int):
         self.temperature_c = np.full((n, n_joints), 25.0)
 
-    def advance(self, torque_nm: np.ndarray, dt_s: float, ambient_c: np.ndarray, rise: np.ndarray, time_s: np.ndarray) -> None:
+    def advance(
+        self, torque_nm: np.ndarray, dt_s: float, ambient_c: np.ndarray, rise: np.ndarray, time_s: np.ndarray
+    ) -> None:
         """First-order heating toward ambient + rise · torque² over one control period."""
         goal = ambient_c + rise * torque_nm**2
         self.temperature_c += (goal - self.temperature_c) * -np.expm1(-dt_s / time_s)
@@ -111,8 +121,12 @@ class Heat:
         return 1.0 - np.minimum(per_c * np.maximum(self.temperature_c - start_c, 0.0), HEAT_LOSS_CAP)
 
 
-def battery_voltage(level: np.ndarray, sag_per_kw: np.ndarray, torque_nm: np.ndarray, speed_rad_s: np.ndarray) -> np.ndarray:
-    """Voltage as a share of the full battery's, (n,), under the power that the motors draw (they do not recharge it)."""
+def battery_voltage(
+    level: np.ndarray, sag_per_kw: np.ndarray, torque_nm: np.ndarray, speed_rad_s: np.ndarray
+) -> np.ndarray:
+    """Voltage as a share of the full battery's, (n,), under the power that the motors draw (they do not
+    recharge it).
+    """
     power_kw = np.maximum(torque_nm * speed_rad_s, 0.0).sum(axis=1) / 1000.0
     return np.maximum(level - sag_per_kw * power_kw, 0.1)
 
@@ -150,7 +164,9 @@ class Motors:
             self._offset = self._pose + values["action_offset_rad"] - values["encoder_bias_rad"]
 
     def reset(self, rows: np.ndarray, joint_rad: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """One action in all of the line, start temperature, no play taken up; the targets of that action, (len(rows), n_joints)."""
+        """One action in all of the line, start temperature, no play taken up; the targets of that action,
+        (len(rows), n_joints).
+        """
         target = self._offset[rows] + self._values["action_scale_rad"][rows] * action
         self.line.fill(rows, target)
         self.motor_side_rad[rows] = joint_rad
@@ -166,7 +182,9 @@ class Motors:
         return joint_rad - play(self.motor_side_rad, joint_rad, self._values["backlash_rad"])
 
     def encoder(self, joint_rad: np.ndarray, joint_rad_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Angle and velocity of the motors' side: it moves with the joint at the ends of the play, and rests between them."""
+        """Angle and velocity of the motors' side: it moves with the joint at the ends of the play, and
+        rests between them.
+        """
         lead, half = self.lead(joint_rad), self._values["backlash_rad"] / 2
         taken_along = (np.abs(lead) >= half - 1e-12) & (joint_rad_s * lead >= 0)
         return joint_rad - lead, np.where(taken_along, joint_rad_s, 0.0)
@@ -190,12 +208,18 @@ class Motors:
             self.heat.advance(torque_nm, self._control_dt_s, ambient, rise, values["thermal_time_s"])
             self._write_motors()
         if values.has("battery_sag_per_kw"):
-            self._write_torque_speed(battery_voltage(values["battery_level"], values["battery_sag_per_kw"], torque_nm, speed_rad_s))
+            self._write_torque_speed(
+                battery_voltage(values["battery_level"], values["battery_sag_per_kw"], torque_nm, speed_rad_s)
+            )
 
     def _write_motors(self) -> None:
         values = self._values
         share = values["motor_strength"] * self.heat.torque_share(values["derate_start_c"], values["derate_per_c"])
-        self._fields.write_motors(share * values["kp_nm_per_rad"], share * values["kd_nms_per_rad"], share * values["torque_limit_nm"])
+        self._fields.write_motors(
+            share * values["kp_nm_per_rad"], share * values["kd_nms_per_rad"], share * values["torque_limit_nm"]
+        )
 
     def _write_torque_speed(self, voltage: np.ndarray) -> None:
-        self._fields.write_torque_speed(self._values["stall_torque_nm"], self._values["no_load_speed_rad_s"], voltage[:, None])
+        self._fields.write_torque_speed(
+            self._values["stall_torque_nm"], self._values["no_load_speed_rad_s"], voltage[:, None]
+        )

@@ -38,7 +38,9 @@ class HeightField:
     friction: float = FRICTION
 
     def around(self, reach_m: float) -> "HeightField":
-        """A field whose height at each place is the highest of this one within a square of half width `reach_m` about it."""
+        """A field whose height at each place is the highest of this one within a square of half width
+        `reach_m` about it.
+        """
         raised = _heights(self)
         for axis, extent_m in ((0, self.width_m), (1, self.length_m)):
             # One cell more: the surface between two grid points is as high as the higher of them.
@@ -75,10 +77,13 @@ def add_floor(spec: mujoco.MjSpec, floor: Floor, feet: tuple[str, ...] = ()) -> 
     geoms = list(spec.geoms)
     soft = [g for g in geoms if g.name in feet or g.parent.name in feet]
     common: dict[str, Any] = {
-        "name": NAME, "friction": [floor.friction, 0.005, 0.0001], "condim": 3,
+        "name": NAME,
+        "friction": [floor.friction, 0.005, 0.0001],
+        "condim": 3,
         "priority": 1 + max((g.priority for g in geoms), default=0),
-        "contype": _bits(g.conaffinity for g in geoms), "conaffinity": _bits(g.contype for g in geoms),
-    }  # fmt: skip
+        "contype": _bits(g.conaffinity for g in geoms),
+        "conaffinity": _bits(g.contype for g in geoms),
+    }
     for key in ("condim", "solref", "solimp"):
         values = [np.array(getattr(g, key)) for g in soft if g.contype or g.conaffinity]
         if values and all(np.array_equal(value, values[0]) for value in values):
@@ -89,10 +94,12 @@ def add_floor(spec: mujoco.MjSpec, floor: Floor, feet: tuple[str, ...] = ()) -> 
     heights = _heights(floor)
     low, span = float(heights.min()), float(np.ptp(heights))
     spec.add_hfield(
-        name=NAME, nrow=heights.shape[0], ncol=heights.shape[1],
+        name=NAME,
+        nrow=heights.shape[0],
+        ncol=heights.shape[1],
         size=[floor.length_m / 2, floor.width_m / 2, max(span, 1e-6), 0.1],
         userdata=((heights - low) / (span or 1.0)).ravel(),
-    )  # fmt: skip
+    )
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=NAME, pos=[0, 0, low], **common)
 
 
@@ -101,7 +108,9 @@ def _heights(floor: HeightField) -> np.ndarray:
     if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
         raise WorldsError(f"height_m has the shape {heights.shape}; a height field needs at least 2 × 2 finite heights")
     if not (0 < floor.length_m < np.inf and 0 < floor.width_m < np.inf):
-        raise WorldsError(f"the height field is {floor.length_m!r} m by {floor.width_m!r} m; both must be finite and above 0")
+        raise WorldsError(
+            f"the height field is {floor.length_m!r} m by {floor.width_m!r} m; both must be finite and above 0"
+        )
     return heights
 
 

@@ -1,7 +1,7 @@
 """A small network for each joint, in NumPy: what a fit found of physics that the model has no part for.
 
-It is written into files as plain numbers, with weights for each group of joints that share them, and read back with every
-number checked.
+It is written into files as plain numbers, with weights for each group of joints that share them, and read
+back with every number checked.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,18 @@ from surefoot.sim.worlds import Worlds
 
 HIDDEN = (8, 4)
 UNITS: dict[Adds, str] = {"torque": "N·m", "action": "rad"}
-MOST_UNITS, MOST_LAYERS, MOST_WEIGHT, MOST_LIMIT = 256, 8, 1e6, 1e4  # of a network that is read: more is no small network
+MOST_UNITS, MOST_LAYERS, MOST_WEIGHT, MOST_LIMIT = (
+    256,
+    8,
+    1e6,
+    1e4,
+)  # of a network that is read: more is no small network
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualNet:
-    """limit · tanh(W3 tanh(W2 tanh(W1 x + b1) + b2) + b3) of error, position and velocity, with weights of its own for each joint.
+    """limit · tanh(W3 tanh(W2 tanh(W1 x + b1) + b2) + b3) of error, position and velocity, with weights of
+    its own for each joint.
 
     Weights are (n_joints, outputs, inputs), biases (n_joints, outputs, 1). Single precision: its rounding is
     far below the torque noise of any motor, and twice as many numbers pass through a vector unit.
@@ -87,21 +93,32 @@ class Network:
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers, for JSON and YAML."""
         return {
-            "adds": self.adds, "unit": UNITS[self.adds], "inputs": ["error rad", "position rad", "velocity rad/s"], "activation": "tanh",
+            "adds": self.adds,
+            "unit": UNITS[self.adds],
+            "inputs": ["error rad", "position rad", "velocity rad/s"],
+            "activation": "tanh",
             "groups": [
                 {
-                    "joints": list(group.joints), "limit": float(group.limit),
+                    "joints": list(group.joints),
+                    "limit": float(group.limit),
                     "layers": [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in group.layers],
                 }
                 for group in self.groups
             ],
-        }  # fmt: skip
+        }
 
 
 def read_network(content: Any, robot: Robot, error: type[SurefootError]) -> Network:
     """A network from plain numbers, all of them checked."""
-    if not isinstance(content, dict) or content.get("adds") not in tuple(UNITS) or not isinstance(content.get("groups"), list):
-        raise error(f"the network is {shown(content)}; it must hold 'adds' (torque or action) and 'groups', as `surefoot fit` writes them")
+    if (
+        not isinstance(content, dict)
+        or content.get("adds") not in tuple(UNITS)
+        or not isinstance(content.get("groups"), list)
+    ):
+        raise error(
+            f"the network is {shown(content)}; it must hold 'adds' (torque or action) and 'groups', as `surefoot fit`"
+            " writes them"
+        )
     groups = tuple(_group(entry, robot, error) for entry in content["groups"])
     named = [name for group in groups for name in group.joints]
     if not groups or len(set(named)) != len(named):
@@ -112,7 +129,11 @@ def read_network(content: Any, robot: Robot, error: type[SurefootError]) -> Netw
 
 
 def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> Group:
-    if not isinstance(entry, dict) or not isinstance(entry.get("joints"), list) or not isinstance(entry.get("layers"), list):
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("joints"), list)
+        or not isinstance(entry.get("layers"), list)
+    ):
         raise error(f"a group of the network is {shown(entry)}; it must hold joints, limit and layers")
     for name in entry["joints"]:
         if name not in robot.contract.joints:
@@ -125,8 +146,17 @@ def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> Group:
     for k, layer in enumerate(entry["layers"]):
         found = [_numbers(layer.get(name)) if isinstance(layer, dict) else None for name in ("weight", "bias")]
         weight, bias = found
-        if weight is None or bias is None or bias.ndim != 1 or weight.shape != (len(bias), width) or not 1 <= len(bias) <= MOST_UNITS:
-            raise error(f"layer {k} of the network must hold finite numbers: weight, rows of {width}, and bias, one for each row")
+        if (
+            weight is None
+            or bias is None
+            or bias.ndim != 1
+            or weight.shape != (len(bias), width)
+            or not 1 <= len(bias) <= MOST_UNITS
+        ):
+            raise error(
+                f"layer {k} of the network must hold finite numbers: weight, rows of {width}, and bias, one for"
+                " each row"
+            )
         layers.append((weight, bias))
         width = len(bias)
     if width != 1:

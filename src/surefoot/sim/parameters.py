@@ -1,8 +1,8 @@
 """The parameters of a world: everything that is known about each, in one place.
 
-The same names serve `Worlds.set`, the YAML file of a virtual robot, every search, every export and domain randomization.
-A new parameter is one entry here; where its value acts is written in `sim/fields.py` (the model), `sim/actuation.py` (the
-motors) or `sim/sensing.py` (the sensors). CONTRIBUTING.md goes through an example.
+The same names serve `Worlds.set`, the YAML file of a virtual robot, every search, every export and domain
+randomization. A new parameter is one entry here; where its value acts is written in `sim/fields.py` (the model),
+`sim/actuation.py` (the motors) or `sim/sensing.py` (the sensors). CONTRIBUTING.md goes through an example.
 """
 
 from dataclasses import dataclass
@@ -62,8 +62,8 @@ PARAMETERS: dict[str, Parameter] = {
         "Coulomb friction of the joint (MuJoCo: frictionloss)",
         prior=Prior(0.0, 4.0, 0.25, "0.17-1.0 N·m measured on a Go2"),
         excitation=(
-            "slow motion shows dry friction: slow walking and standing on the spot, or legs in the air with slow sweeps; "
-            "shaking (torque noise) hides it"
+            "slow motion shows dry friction: slow walking and standing on the spot, or legs in the air with slow"
+            " sweeps; shaking (torque noise) hides it"
         ),
     ),
     "viscous_friction_nms": Parameter(
@@ -79,13 +79,17 @@ PARAMETERS: dict[str, Parameter] = {
         "spring in parallel with the joint",
         prior=Prior(0.0, 100.0, 4.0, "springs, belts and cables across the joint"),
     ),
-    "spring_rest_rad": Parameter("rad", "joint", "angle at which that spring is at rest", low=-MOST, turns_in_mirror=True),
+    "spring_rest_rad": Parameter(
+        "rad", "joint", "angle at which that spring is at rest", low=-MOST, turns_in_mirror=True
+    ),
     # the motor
     "kp_nm_per_rad": Parameter(
         "N·m/rad",
         "joint",
         "position gain",
-        prior=Prior(0.1, 1000.0, 1.15, "trades against inertia and damping; free it only when those are known", log=True),
+        prior=Prior(
+            0.1, 1000.0, 1.15, "trades against inertia and damping; free it only when those are known", log=True
+        ),
         excitation="known loads on a stand: gains trade against inertia and friction in every walk",
     ),
     "kd_nms_per_rad": Parameter(
@@ -133,9 +137,9 @@ PARAMETERS: dict[str, Parameter] = {
     "backlash_rad": Parameter(
         "rad",
         "joint",
-        "play between motor and joint: the servo's gains and the encoder see the angle and speed of the motor's side, "
-        "which rests until the joint takes it along (a play operator); that side has no inertia, and its torque reaches "
-        "the joint within the play too",
+        "play between motor and joint: the servo's gains and the encoder see the angle and speed of the motor's side,"
+        " which rests until the joint takes it along (a play operator); that side has no inertia, and its torque"
+        " reaches the joint within the play too",
         default=0.0,
         prior=Prior(0.0, 0.1, 0.01, "gears: 0.001-0.02 rad", start=0.0),
         block="motor",
@@ -164,7 +168,8 @@ PARAMETERS: dict[str, Parameter] = {
     "residual_position_nm_per_rad": Parameter(
         "N·m/rad",
         "joint",
-        "torque per radian away from the usual pose, the mean default pose of the joint's type; a spring has a negative one",
+        "torque per radian away from the usual pose, the mean default pose of the joint's type; a spring has a"
+        " negative one",
         low=-MOST,
         default=0.0,
         prior=Prior(-100.0, 50.0, 8.0, "springs, belts and cables: 5-30 N·m/rad", start=0.0),
@@ -357,7 +362,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "gyro_noise_rad_s": Parameter("rad/s", "world", "standard deviation of the gyro", default=0.0),
     "gyro_drift_rad_s_per_sqrt_s": Parameter("rad/s/√s", "world", "random walk of the gyro's bias", default=0.0),
-    "gravity_noise": Parameter("1", "world", "standard deviation of each entry of the measured gravity direction", high=1, default=0.0),
+    "gravity_noise": Parameter(
+        "1", "world", "standard deviation of each entry of the measured gravity direction", high=1, default=0.0
+    ),
     "observation_delay_s": Parameter(
         "s",
         "world",

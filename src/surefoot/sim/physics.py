@@ -40,7 +40,9 @@ class Physics:
         """Whether it adds something that no parameter can say, which all worlds of a batch then share."""
         return self.network is not None or bool(self.curves)
 
-    def worlds(self, n: int, *, seed: int = 0, threads: int = 0, noise_period: int | None = None, feet: bool = False) -> Worlds:
+    def worlds(
+        self, n: int, *, seed: int = 0, threads: int = 0, noise_period: int | None = None, feet: bool = False
+    ) -> Worlds:
         """n simulations of this robot, ready to step; the seed governs their noise."""
         made = Worlds(
             self.robot,
@@ -57,7 +59,9 @@ class Physics:
         return made
 
     def apply(self, worlds: Worlds, rows: np.ndarray | None = None) -> None:
-        """Give worlds, or the worlds `rows`, these numbers; what is not set stays as it is. Reset the worlds afterwards."""
+        """Give worlds, or the worlds `rows`, these numbers; what is not set stays as it is. Reset the
+        worlds afterwards.
+        """
         for name, value in self.parameters.items():
             worlds.set(name, value, rows)
         if rows is not None and self.adds:

@@ -1,7 +1,8 @@
-"""What is added to a robot's model in plain NumPy, for a batch of worlds: torque at the physics rate, targets at the policy's.
+"""What is added to a robot's model in plain NumPy, for a batch of worlds: torque at the physics rate,
+targets at the policy's.
 
-Both are functions of tracking error, position and velocity of a joint: plain terms here, curves for a search, and a small
-network (`network.py`) for what was found.
+Both are functions of tracking error, position and velocity of a joint: plain terms here, curves for a search, and a
+small network (`network.py`) for what was found.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +14,14 @@ import numpy as np
 from surefoot.robot import Contract
 from surefoot.robot.sensors import Sensors
 
-Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # error rad, position rad, velocity rad/s, each (n, n_joints)
+Residual = Callable[
+    [np.ndarray, np.ndarray, np.ndarray], np.ndarray
+]  # error rad, position rad, velocity rad/s, each (n, n_joints)
 Adds = Literal["torque", "action"]
 Input = Literal["error", "position", "velocity"]
 INPUTS: tuple[Input, ...] = ("error", "position", "velocity")
-# Parameters that weigh 1, position away from the pose, velocity, direction of motion, error; of what is added to targets, the
-# constant is `action_offset_rad`, which the motors know, and direction has no meaning.
+# Parameters that weigh 1, position away from the pose, velocity, direction of motion, error; of what is added to
+# targets, the constant is `action_offset_rad`, which the motors know, and direction has no meaning.
 TORQUE_TERMS = (
     "residual_constant_nm",
     "residual_position_nm_per_rad",
@@ -64,7 +67,9 @@ class Axis:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values at x (n, n_joints)."""
         knots = self.value.shape[2]
-        place = np.clip(np.nan_to_num((x - self.low) / self.apart), 0.0, knots - 1.0)  # a world that blew up has no place
+        place = np.clip(
+            np.nan_to_num((x - self.low) / self.apart), 0.0, knots - 1.0
+        )  # a world that blew up has no place
         before = np.minimum(place.astype(np.intp), knots - 2)
         share = place - before
         before += knots * np.arange(x.size).reshape(x.shape)

@@ -23,14 +23,20 @@ class Rollout:
     gyro_rad_s: np.ndarray  # (n, t, 3)
     gravity: np.ndarray
     valid: np.ndarray  # (n, t) False from the tick at which a world was stopped
-    fallen: np.ndarray  # (n, t) the base is tilted by more than 60 degrees out of its posture, as an operator would see it
+    fallen: (
+        np.ndarray
+    )  # (n, t) the base is tilted by more than 60 degrees out of its posture, as an operator would see it
     base_position_m: np.ndarray | None = None  # (n, t, 3) the true state of the base, where it was asked for
     quaternion: np.ndarray | None = None  # (n, t, 4) w x y z
     base_velocity: np.ndarray | None = None  # (n, t, 6) linear in the world frame, angular in the base frame
 
 
 def rollout(
-    worlds: Worlds, agent: Agent, command: np.ndarray, progress: Callable[[int, int], None] | None = None, truth: bool = False
+    worlds: Worlds,
+    agent: Agent,
+    command: np.ndarray,
+    progress: Callable[[int, int], None] | None = None,
+    truth: bool = False,
 ) -> Rollout:
     """Run from the worlds' present state under `command`, (n, t, 3); `progress` gets ticks done and to do.
 

@@ -46,7 +46,9 @@ class FootSensors:
     floor: int  # number of contacts of the floor with anything
 
 
-def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool, feet: bool = False, hang: bool = False) -> Scene:
+def build_scene(
+    robot: Robot, floor: Floor, physics_hz: float | None, torque_speed: bool, feet: bool = False, hang: bool = False
+) -> Scene:
     """Compile the robot on a floor with a PD motor on each policy joint.
 
     With `torque_speed` the motors are MuJoCo DC motors, whose voltage limit makes torque fall with speed;
@@ -56,9 +58,11 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
     spec = robot.spec()
     substeps = robot.substeps(physics_hz)
     spec.option.timestep = 1.0 / (robot.contract.control_hz * substeps)
-    # What is only seen need not be moved along: some 7 % of a step's time on a Go2, and no bit of its result. Masses that come from it stay.
+    # What is only seen need not be moved along: some 7 % of a step's time on a Go2, and no bit of its result. Masses
+    # that come from it stay.
     spec.compiler.discardvisual = True
-    # A robot on a floor is one island, and its bodies have few shapes: looking for more of either is some 15 % of a step, and no bit of its result.
+    # A robot on a floor is one island, and its bodies have few shapes: looking for more of either is some 15 % of a
+    # step, and no bit of its result.
     spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     add_floor(spec, floor, robot.feet)
     contract = robot.contract
@@ -81,20 +85,26 @@ def build_scene(robot: Robot, floor: Floor, physics_hz: float | None, torque_spe
     if hang:
         _pin(model, base_dof)
     return Scene(
-        model=model, substeps=substeps, joint_qpos=_compact(qpos), joint_dof=_compact(dof),
+        model=model,
+        substeps=substeps,
+        joint_qpos=_compact(qpos),
+        joint_dof=_compact(dof),
         base_qpos=slice(int(model.jnt_qposadr[free]), int(model.jnt_qposadr[free]) + 7),
         base_dof=base_dof,
-        base_body=model.body(robot.base).id, floor_geom=model.geom(FLOOR_NAME).id,
-        imu_rotation=_imu_rotation(robot, model), torque_speed=torque_speed,
-        feet=_foot_sensors(robot, model) if feet else None, reach_m=_reach(robot, model),
-    )  # fmt: skip
+        base_body=model.body(robot.base).id,
+        floor_geom=model.geom(FLOOR_NAME).id,
+        imu_rotation=_imu_rotation(robot, model),
+        torque_speed=torque_speed,
+        feet=_foot_sensors(robot, model) if feet else None,
+        reach_m=_reach(robot, model),
+    )
 
 
 def _pin(model: mujoco.MjModel, base_dof: slice) -> None:
     """Give the base an inertia that nothing moves; unlike mass, armature has no weight.
 
-    MuJoCo's solver takes an improvement that is small beside the mean inertia for the end. The mean is now the base's, so
-    the tolerance shrinks by as much, or dry friction and joint limits would not be solved at all.
+    MuJoCo's solver takes an improvement that is small beside the mean inertia for the end. The mean is now the base's,
+    so the tolerance shrinks by as much, or dry friction and joint limits would not be solved at all.
     """
     joints = np.delete(model.dof_M0, np.r_[base_dof]).mean()
     model.dof_armature[base_dof] = PINNED
@@ -105,7 +115,10 @@ def _pin(model: mujoco.MjModel, base_dof: slice) -> None:
 def _dc_motor(motor: mujoco.MjsActuator, kp: float, kd: float) -> None:
     """A DC motor with PD control and, until a no-load speed is set, no voltage limit (0 turns it off)."""
     motor.set_to_dcmotor(
-        motorconst=[1.0, 1.0], resistance=1.0, controller=[kp, 0.0, kd, 0.0, 0.0, 0.0], ctrlspec=int(mujoco.mjtCtrlInput.mjINPUT_POS)
+        motorconst=[1.0, 1.0],
+        resistance=1.0,
+        controller=[kp, 0.0, kd, 0.0, 0.0, 0.0],
+        ctrlspec=int(mujoco.mjtCtrlInput.mjINPUT_POS),
     )
 
 
@@ -124,10 +137,18 @@ def _add_foot_sensors(spec: mujoco.MjSpec, robot: Robot) -> None:
             intprm=[found, 0, 1],
         )
         place = geom if kind == geom else mujoco.mjtObj.mjOBJ_XBODY
-        spec.add_sensor(name=f"surefoot_position_{i}", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=place, objname=foot)
-        spec.add_sensor(name=f"surefoot_velocity_{i}", type=mujoco.mjtSensor.mjSENS_FRAMELINVEL, objtype=place, objname=foot)
+        spec.add_sensor(
+            name=f"surefoot_position_{i}", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=place, objname=foot
+        )
+        spec.add_sensor(
+            name=f"surefoot_velocity_{i}", type=mujoco.mjtSensor.mjSENS_FRAMELINVEL, objtype=place, objname=foot
+        )
     spec.add_sensor(
-        name="surefoot_floor_contact", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=geom, objname=FLOOR_NAME, intprm=[found, 0, 1]
+        name="surefoot_floor_contact",
+        type=mujoco.mjtSensor.mjSENS_CONTACT,
+        objtype=geom,
+        objname=FLOOR_NAME,
+        intprm=[found, 0, 1],
     )
 
 
@@ -136,9 +157,11 @@ def _foot_sensors(robot: Robot, model: mujoco.MjModel) -> FootSensors:
         return np.array([int(model.sensor(f"surefoot_{what}_{i}").adr[0]) for i in range(len(robot.feet))])
 
     return FootSensors(
-        address("contact"), address("position")[:, None] + np.arange(3), address("velocity")[:, None] + np.arange(3),
+        address("contact"),
+        address("position")[:, None] + np.arange(3),
+        address("velocity")[:, None] + np.arange(3),
         int(model.sensor("surefoot_floor_contact").adr[0]),
-    )  # fmt: skip
+    )
 
 
 def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:

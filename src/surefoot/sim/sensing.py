@@ -23,7 +23,9 @@ Draw = Callable[[int], np.ndarray]  # width -> (n, width) standard normal number
 
 
 def gravity_in_base(quaternion: np.ndarray) -> np.ndarray:
-    """Unit direction of gravity in the frame of bodies with these world quaternions (w, x, y, z): (..., 4) -> (..., 3)."""
+    """Unit direction of gravity in the frame of bodies with these world quaternions (w, x, y, z): (..., 4)
+    -> (..., 3).
+    """
     w, x, y, z = (quaternion[..., i] for i in range(4))
     return np.stack([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1], axis=-1)
 

@@ -22,14 +22,23 @@ from surefoot.sim.worlds import Worlds
 
 # Short keys of the nested blocks, and the parameters that they stand for.
 MOTOR_KEYS, BATTERY_KEYS = (
-    {name.removeprefix(f"{block}_"): name for name, entry in PARAMETERS.items() if entry.block == block} for block in ("motor", "battery")
+    {name.removeprefix(f"{block}_"): name for name, entry in PARAMETERS.items() if entry.block == block}
+    for block in ("motor", "battery")
 )
 SPRING_KEYS = ("joints", "stiffness_nm_per_rad", "rest_rad")
 RECORDING_KEYS = ("time_jitter_s", "time_shift_s")
 CURVE_KEYS = ("joints", "position_rad", "torque_nm")
 OTHER_KEYS = (
-    "robot", "notes", "motor", "battery", "springs", "torque_curves", "network", "physics_hz", *RECORDING_KEYS
-)  # fmt: skip
+    "robot",
+    "notes",
+    "motor",
+    "battery",
+    "springs",
+    "torque_curves",
+    "network",
+    "physics_hz",
+    *RECORDING_KEYS,
+)
 
 
 @dataclass(frozen=True)
@@ -83,11 +92,16 @@ def _find(name: str) -> Path:
         if path.is_file():
             return path
         if path.is_dir():
-            raise TwinError(f"{shown(name)} is a folder; give the YAML file of a virtual robot, or a shipped name ({', '.join(shipped)})")
+            raise TwinError(
+                f"{shown(name)} is a folder; give the YAML file of a virtual robot, or a shipped name"
+                f" ({', '.join(shipped)})"
+            )
     except OSError:  # a name that no file can have
         pass
     if name not in shipped:
-        raise TwinError(f"no virtual robot {shown(name)}{nearest(name, shipped)}; give a shipped name, or the path of a YAML file")
+        raise TwinError(
+            f"no virtual robot {shown(name)}{nearest(name, shipped)}; give a shipped name, or the path of a YAML file"
+        )
     return shipped[name]
 
 
@@ -113,7 +127,9 @@ def _twin(content: dict[str, Any], path: Path) -> Twin:
     if len(pair) != 2 or not all(is_number(v) for v in pair) or not 0 <= pair[0] <= pair[1] <= 1:
         raise TwinError(f"time_shift_s is {shown(shift)}; it must be a number from 0 to 1 s, or [lowest, highest]")
     curves = _curves(content.get("torque_curves", []), robot)
-    physics = checked_physics(robot, parameters, content.get("network"), content.get("physics_hz"), curves, error=TwinError)
+    physics = checked_physics(
+        robot, parameters, content.get("network"), content.get("physics_hz"), curves, error=TwinError
+    )
     return Twin(path.stem, physics, float(jitter), (float(pair[0]), float(pair[1])))
 
 
@@ -140,7 +156,9 @@ def _parameters(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
                 raise TwinError(f"{name} is given twice, at the top and under {block}; remove one of them")
         parameters |= values
     if {"base_mass_kg", "link_mass_kg"} <= set(parameters):
-        raise TwinError("base_mass_kg and link_mass_kg both give the base's mass; give it in link_mass_kg alone, by the body's name")
+        raise TwinError(
+            "base_mass_kg and link_mass_kg both give the base's mass; give it in link_mass_kg alone, by the body's name"
+        )
     return parameters
 
 
@@ -151,7 +169,9 @@ def _value(name: str, value: Any, robot: Robot) -> float | tuple[float, ...]:
         kind = {"joint": "joints", "body": "bodies", "axis": "axes"}[PARAMETERS[name].per]
         value = per_name(value, names, name, TwinError, default=nominal(name, robot).tolist(), kind=kind)
     elif not is_number(value):
-        raise TwinError(f"{name} is {shown(value)}; it must be one finite number{'' if unit == '1' else f', in {unit}'}")
+        raise TwinError(
+            f"{name} is {shown(value)}; it must be one finite number{'' if unit == '1' else f', in {unit}'}"
+        )
     resolve(name, value, robot, error=TwinError)
     return value if isinstance(value, tuple) else float(value)
 
@@ -159,13 +179,19 @@ def _value(name: str, value: Any, robot: Robot) -> float | tuple[float, ...]:
 def _check_torque_speed(parameters: dict[str, Any], robot: Robot) -> None:
     """Stall torque and no-load speed make sense together, and a battery acts through them only."""
     joints = robot.contract.joints
-    stall, no_load = (np.broadcast_to(parameters.get(name, np.inf), len(joints)) for name in ("stall_torque_nm", "no_load_speed_rad_s"))
+    stall, no_load = (
+        np.broadcast_to(parameters.get(name, np.inf), len(joints))
+        for name in ("stall_torque_nm", "no_load_speed_rad_s")
+    )
     alone = np.flatnonzero(np.isfinite(stall) != np.isfinite(no_load))
     if len(alone):
-        raise TwinError(f"motor needs stall_torque_nm and no_load_speed_rad_s together; {joints[alone[0]]} has one of them only")
+        raise TwinError(
+            f"motor needs stall_torque_nm and no_load_speed_rad_s together; {joints[alone[0]]} has one of them only"
+        )
     if not np.isfinite(stall).any() and {"battery_level", "battery_sag_per_kw"} & set(parameters):
         raise TwinError(
-            "a battery acts through the motors' torque-speed limit; give stall_torque_nm and no_load_speed_rad_s under motor as well"
+            "a battery acts through the motors' torque-speed limit; give stall_torque_nm and no_load_speed_rad_s under"
+            " motor as well"
         )
 
 
@@ -193,7 +219,9 @@ def _springs(value: Any, robot: Robot) -> dict[str, Any]:
             if key not in spring:
                 raise TwinError(f"a spring lacks {shown(key)}; each must hold {', '.join(SPRING_KEYS)}")
         patterns = spring["joints"] if isinstance(spring["joints"], list) else [spring["joints"]]
-        selected = {joint for pattern in patterns for joint in match(str(pattern), robot.contract.joints, "springs", TwinError)}
+        selected = {
+            joint for pattern in patterns for joint in match(str(pattern), robot.contract.joints, "springs", TwinError)
+        }
         for joint in sorted(selected):
             if joint in stiffness:
                 raise TwinError(f"springs names {joint} twice; give a joint one spring with the sum of the stiffnesses")
@@ -210,12 +238,18 @@ def _curves(value: Any, robot: Robot) -> tuple[TorqueCurve, ...]:
         if not isinstance(entry, dict) or set(entry) != set(CURVE_KEYS):
             raise TwinError(f"torque_curves holds {shown(entry)}; each must hold {', '.join(CURVE_KEYS)}")
         position, torque = entry["position_rad"], entry["torque_nm"]
-        if not all(isinstance(line, list) and len(line) >= 2 and all(map(is_number, line)) for line in (position, torque)):
+        if not all(
+            isinstance(line, list) and len(line) >= 2 and all(map(is_number, line)) for line in (position, torque)
+        ):
             raise TwinError("position_rad and torque_nm of a torque curve must be lists of at least two finite numbers")
         if len(position) != len(torque) or any(b <= a for a, b in pairwise(position)):
             raise TwinError("a torque curve needs as many torques as positions, and positions that grow")
         patterns = entry["joints"] if isinstance(entry["joints"], list) else [entry["joints"]]
-        selected = {joint for pattern in patterns for joint in match(str(pattern), robot.contract.joints, "torque_curves", TwinError)}
+        selected = {
+            joint
+            for pattern in patterns
+            for joint in match(str(pattern), robot.contract.joints, "torque_curves", TwinError)
+        }
         places = tuple(k for k, joint in enumerate(robot.contract.joints) if joint in selected)
         found.append(TorqueCurve(places, tuple(map(float, position)), tuple(map(float, torque))))
     return tuple(found)

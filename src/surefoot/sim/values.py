@@ -72,12 +72,17 @@ def resolve(
         raise error(f"{name} has {resolved}; it takes {expected}{'' if entry.unit == '1' else f', in {entry.unit}'}")
     bad = ~((resolved >= entry.low) & (resolved <= entry.high))
     if bad.any():
-        bad &= resolved != nominal(name, robot, scene)  # a frame without mass, and no limit at all, may stay as they are
+        bad &= resolved != nominal(
+            name, robot, scene
+        )  # a frame without mass, and no limit at all, may stay as they are
     if bad.any():
         where = np.argwhere(bad)[0]
         of = f" of {names[where[1]]}" if names else ""
         unit = "" if entry.unit == "1" else f" {entry.unit}"
-        raise error(f"{name}{of} is {resolved[tuple(where)]:g}{unit}; it must be finite and between {entry.low:g} and {entry.high:g}")
+        raise error(
+            f"{name}{of} is {resolved[tuple(where)]:g}{unit}; it must be finite and between {entry.low:g} and"
+            f" {entry.high:g}"
+        )
     return resolved
 
 
@@ -104,7 +109,9 @@ class Values:
         self._nominal: dict[str, np.ndarray] = {}
 
     def set(self, name: str, value: Any, rows: np.ndarray) -> np.ndarray:
-        """Set the worlds `rows`; the values of all worlds. The base's mass is one of the link masses, by another name."""
+        """Set the worlds `rows`; the values of all worlds. The base's mass is one of the link masses, by
+        another name.
+        """
         given = resolve(name, value, self._robot, len(rows), scene=self._scene)
         if name == "base_mass_kg":
             masses = self["link_mass_kg"].copy()

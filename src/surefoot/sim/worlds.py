@@ -83,7 +83,8 @@ class Worlds(Truth):
         hang: bool = False,
         noise_period: int | None = None,
     ):
-        """`threads` 0 takes all cores that the process may use; `torque_speed` builds motors whose torque can fall with speed; `feet` senses the feet.
+        """`threads` 0 takes all cores that the process may use; `torque_speed` builds motors whose torque can fall with
+        speed; `feet` senses the feet.
 
         With `hang` the base is held fixed where a reset puts it, high above the floor unless a place is given.
         """
@@ -95,7 +96,9 @@ class Worlds(Truth):
         if n < 1:
             raise WorldsError(f"{n} worlds were asked for; at least 1 is needed")
         if not 0 <= threads <= MOST_THREADS:
-            raise WorldsError(f"{threads} threads were asked for; give 0 for all cores, or a number up to {MOST_THREADS}")
+            raise WorldsError(
+                f"{threads} threads were asked for; give 0 for all cores, or a number up to {MOST_THREADS}"
+            )
         if seed < 0:
             raise WorldsError(f"the seed is {seed}; it must be a whole number from 0 on")
         if noise_period is not None and not 1 <= noise_period <= n:
@@ -127,8 +130,12 @@ class Worlds(Truth):
         self._half_torque_speed: list[int] = []  # worlds with a part of a limit that has no effect without the rest
         self._push_left_s = np.zeros(n)
         self._period = noise_period or n
-        self._torque_rng, self._sensor_rng, self._reset_rng = (np.random.default_rng([seed, stream]) for stream in (0, 1, 3))
-        self._ground = (floor or Flat()).around(self.scene.reach_m)  # at each place, the highest floor that a foot may meet
+        self._torque_rng, self._sensor_rng, self._reset_rng = (
+            np.random.default_rng([seed, stream]) for stream in (0, 1, 3)
+        )
+        self._ground = (floor or Flat()).around(
+            self.scene.reach_m
+        )  # at each place, the highest floor that a foot may meet
         self._motors = Motors(self._values, self._fields, robot, self.scene, n)
         self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
         self._sensors: Sensors = self._senses.measure(self._time, self._reading())
@@ -141,7 +148,9 @@ class Worlds(Truth):
         parameter(name)
         rows = self._rows(ids)
         if name in TORQUE_SPEED and not self.scene.torque_speed:
-            raise WorldsError(f"{name} needs motors whose torque falls with speed; make the worlds with torque_speed=True")
+            raise WorldsError(
+                f"{name} needs motors whose torque falls with speed; make the worlds with torque_speed=True"
+            )
         if self._fields.write(name, self._values.set(name, value, rows)):
             self._stale_constants[rows] = True
         self._motors.changed(name, rows)
@@ -156,7 +165,9 @@ class Worlds(Truth):
         if name in TORQUE_SPEED:
             stall, no_load = (np.isfinite(self._values[half]) for half in ("stall_torque_nm", "no_load_speed_rad_s"))
             battery = (self._values["battery_level"] != 1.0) | (self._values["battery_sag_per_kw"] > 0.0)
-            self._half_torque_speed = np.flatnonzero((stall != no_load).any(axis=1) | (battery & ~stall.any(axis=1))).tolist()
+            self._half_torque_speed = np.flatnonzero(
+                (stall != no_load).any(axis=1) | (battery & ~stall.any(axis=1))
+            ).tolist()
 
     def get(self, name: str) -> np.ndarray:
         """The values of a parameter in all worlds, (n, n_entries) or (n,); a read-only copy, set() changes them."""
@@ -209,7 +220,9 @@ class Worlds(Truth):
         turn = given("base_quaternion", base_quaternion, (len(rows), 4), (1.0, 0.0, 0.0, 0.0))
         size = np.linalg.norm(turn, axis=1, keepdims=True)
         if not (size > 1e-6).all():
-            raise WorldsError("base_quaternion has a row of zeros; a quaternion is (w, x, y, z), (1, 0, 0, 0) when upright")
+            raise WorldsError(
+                "base_quaternion has a row of zeros; a quaternion is (w, x, y, z), (1, 0, 0, 0) when upright"
+            )
         self._restart(
             rows,
             given("joint_position_rad", joint_position_rad, (len(rows), nj), self.robot.contract.pose_rad),
@@ -229,7 +242,8 @@ class Worlds(Truth):
             raise WorldsError(f"the action has the shape {action.shape}; it must be {shape}: worlds, joints")
         if self._half_torque_speed:
             raise WorldsError(
-                f"stall_torque_nm and no_load_speed_rad_s limit torque together, and the battery through them; set both for the same joints of world {self._half_torque_speed[0]}"
+                "stall_torque_nm and no_load_speed_rad_s limit torque together, and the battery through them; set both"
+                f" for the same joints of world {self._half_torque_speed[0]}"
             )
         self._refresh_constants()
         finite = np.isfinite(action).all(axis=1)
@@ -253,10 +267,14 @@ class Worlds(Truth):
         self._senses.advance()
         self._fresh[self.alive] = False
         self._stop_unstable(before_s, warned)
-        self._sensors = merge(self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive))
+        self._sensors = merge(
+            self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive)
+        )
 
     def push(self, force_n: np.ndarray, duration_s: float | np.ndarray, ids: np.ndarray | None = None) -> None:
-        """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole control periods)."""
+        """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole
+        control periods).
+        """
         rows = self._rows(ids)
         lasting = given("duration_s", duration_s, (len(rows),))
         if not (lasting > 0).all():
@@ -265,7 +283,9 @@ class Worlds(Truth):
         self._push_left_s[rows] = lasting
 
     def kick(self, velocity: np.ndarray, ids: np.ndarray | None = None) -> None:
-        """Change the base's velocity at once, (len(ids), 6) or (6,): m/s in the world frame, rad/s in the base frame."""
+        """Change the base's velocity at once, (len(ids), 6) or (6,): m/s in the world frame, rad/s in the
+        base frame.
+        """
         rows = self._rows(ids)
         self._qvel[rows, self.scene.base_dof] += given("velocity", velocity, (len(rows), 6))
 
@@ -277,7 +297,9 @@ class Worlds(Truth):
         return self._sensors
 
     def model_of(self, world: int) -> mujoco.MjModel:
-        """One world's own model, for any MuJoCo function; shapes that are only seen are not in it (`robot.spec()` has them)."""
+        """One world's own model, for any MuJoCo function; shapes that are only seen are not in it
+        (`robot.spec()` has them).
+        """
         self._refresh_constants()
         return self._batch.get_model(world)
 
@@ -298,7 +320,9 @@ class Worlds(Truth):
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
             raise WorldsError(f"ids must be a list of worlds, whole numbers from 0 to {self.n - 1}, or a mask")
         if rows.size and (rows.min() < 0 or rows.max() >= self.n):
-            raise WorldsError(f"world {rows.max() if rows.max() >= self.n else rows.min()} does not exist; there are {self.n}, from 0")
+            raise WorldsError(
+                f"world {rows.max() if rows.max() >= self.n else rows.min()} does not exist; there are {self.n}, from 0"
+            )
         if len(np.unique(rows)) != len(rows):
             raise WorldsError("ids names a world twice")
         return rows.astype(np.int32)
@@ -309,9 +333,17 @@ class Worlds(Truth):
         return np.column_stack([place[:, :2], height, turn])
 
     def _restart(
-        self, rows: np.ndarray, joints: np.ndarray, joint_velocity: np.ndarray, base: np.ndarray, velocity: np.ndarray, action: np.ndarray
+        self,
+        rows: np.ndarray,
+        joints: np.ndarray,
+        joint_velocity: np.ndarray,
+        base: np.ndarray,
+        velocity: np.ndarray,
+        action: np.ndarray,
     ) -> None:
-        """Put worlds into a state, with nothing but that on its way to motors or sensors; their sensors are not read."""
+        """Put worlds into a state, with nothing but that on its way to motors or sensors; their sensors are
+        not read.
+        """
         self._refresh_constants()
         ordered = None if len(rows) == self.n else np.sort(rows)
         self._batch.reset(ordered, stage=NO_STAGE)
@@ -345,9 +377,15 @@ class Worlds(Truth):
             control[:, :, nu:][:, :, self.scene.joint_dof] = self._draw_torque()
         n = self.n if ids is None else len(ids)
         # Given buffers, so that the readings of the others are there when MuJoCo raises in one world.
-        out = {} if past is None else {"qpos": np.zeros((n, steps, self.model.nq)), "qvel": np.zeros((n, steps, self.model.nv))}
+        out = (
+            {}
+            if past is None
+            else {"qpos": np.zeros((n, steps, self.model.nq)), "qvel": np.zeros((n, steps, self.model.nv))}
+        )
         self._guarded(
-            lambda: self._batch.rollout(steps, control if ids is None else control[ids], spec, record=tuple(out), ids=ids, out=out)
+            lambda: self._batch.rollout(
+                steps, control if ids is None else control[ids], spec, record=tuple(out), ids=ids, out=out
+            )
         )
         if past is not None:
             past.push(self._senses.reading(out["qpos"], out["qvel"]), slice(None) if ids is None else ids)
@@ -421,7 +459,8 @@ class Worlds(Truth):
             self._push_left_s[over] = 0.0
 
     def _stop_unstable(self, before_s: np.ndarray, warned: np.ndarray) -> None:
-        """Stop the worlds that blew up, in which MuJoCo raised or warned, or which it stopped before the end of the period.
+        """Stop the worlds that blew up, in which MuJoCo raised or warned, or which it stopped before the
+        end of the period.
 
         A warning stops a rollout and not a step; a world that lacks contacts is wrong either way.
         """

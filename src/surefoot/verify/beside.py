@@ -10,17 +10,32 @@ from surefoot.files import check_place
 from surefoot.robot.load import Robot
 from surefoot.verify.video import INK, Film, Tell, Walk, schedule, write_video
 
-LINES = (("stand", 0.5), ("+x", 2.25), ("-x", 2.25), ("+y", 2.25), ("-y", 2.25), ("stand", 0.5))  # there and back: a drift adds up
+LINES = (
+    ("stand", 0.5),
+    ("+x", 2.25),
+    ("-x", 2.25),
+    ("+y", 2.25),
+    ("-y", 2.25),
+    ("stand", 0.5),
+)  # there and back: a drift adds up
 RULE_PX = 2  # between two halves
 
 
 def straight_lines(robot: Robot, seconds: float) -> np.ndarray:
-    """Commands (ticks, 3) along each direction at full speed and back again, as far as the robot's command range has them."""
+    """Commands (ticks, 3) along each direction at full speed and back again, as far as the robot's command
+    range has them.
+    """
     return schedule(robot, seconds, LINES)
 
 
 def film_beside(
-    path: Path, robot: Robot, walks: Mapping[str, Walk], *, size: tuple[int, int], comment: str = "", drawing: Tell | None = None
+    path: Path,
+    robot: Robot,
+    walks: Mapping[str, Walk],
+    *,
+    size: tuple[int, int],
+    comment: str = "",
+    drawing: Tell | None = None,
 ) -> None:
     """Write a video of walks of the same length, from left to right, each under its name; `size` is of each."""
     check_place(path)
@@ -34,7 +49,9 @@ def film_beside(
 
         def frames() -> Iterator[np.ndarray]:
             for k in range(count):
-                pixels = np.concatenate([film.frame(one, k) for film, one in zip(films, walks.values(), strict=True)], axis=1)
+                pixels = np.concatenate(
+                    [film.frame(one, k) for film, one in zip(films, walks.values(), strict=True)], axis=1
+                )
                 for edge in range(width, pixels.shape[1], width):
                     pixels[:, edge - RULE_PX // 2 : edge + RULE_PX // 2] = INK
                 yield pixels

@@ -1,4 +1,6 @@
-"""Robots that a fit cannot rule out: drawn inside the 90 % intervals of its knobs, and where among them a policy does worst."""
+"""Robots that a fit cannot rule out: drawn inside the 90 % intervals of its knobs, and where among them a
+policy does worst.
+"""
 
 import copy
 from collections.abc import Sequence
@@ -36,7 +38,9 @@ class Span:
 
 
 def spans_of(adaptation: Adaptation) -> tuple[Span, ...]:
-    """Knobs that have some room: their intervals, or what is plausible where the log told nothing, as in fine-tuning."""
+    """Knobs that have some room: their intervals, or what is plausible where the log told nothing, as in
+    fine-tuning.
+    """
     priors, found = read_priors(), []
     for knob in adaptation.knobs:
         if knob.flag == "no effect" or knob.parameter not in adaptation.settings:
@@ -48,7 +52,9 @@ def spans_of(adaptation: Adaptation) -> tuple[Span, ...]:
 
 
 def draw(spans: Sequence[Span], count: int, seed: int) -> np.ndarray:
-    """Places (count, n_spans) in [-1, 1], a Latin hypercube: each knob is once in each of `count` equal parts of its interval."""
+    """Places (count, n_spans) in [-1, 1], a Latin hypercube: each knob is once in each of `count` equal
+    parts of its interval.
+    """
     random = np.random.default_rng([seed, 22])
     columns = [(random.permutation(count) + random.uniform(size=count)) / count for _ in spans]
     return 2 * np.array(columns).reshape(len(spans), count).T - 1
@@ -66,7 +72,9 @@ def settings_at(adaptation: Adaptation, robot: Robot, spans: Sequence[Span], pla
         values = resolve(knob.parameter, settings[knob.parameter], robot, error=FitError)[0].copy()
         for where in knob.where or names:
             if where not in names:
-                raise FitError(f"the knob {shown(knob.name)} is of {shown(where)}, which {robot.name} does not have; fit again")
+                raise FitError(
+                    f"the knob {shown(knob.name)} is of {shown(where)}, which {robot.name} does not have; fit again"
+                )
             values[names.index(where)] = value
         settings[knob.parameter] = values.tolist()
     return settings
@@ -83,7 +91,9 @@ def correlations(places: np.ndarray, score: np.ndarray) -> np.ndarray:
 
 
 def worst_corner(spans: Sequence[Span], correlation: np.ndarray) -> np.ndarray | None:
-    """Places with the knobs that matter most at their bad ends and the others at their fitted values; None where none matters."""
+    """Places with the knobs that matter most at their bad ends and the others at their fitted values; None
+    where none matters.
+    """
     strongest = np.argsort(-np.abs(correlation), kind="stable")[:CORNER_KNOBS]
     strongest = strongest[correlation[strongest] != 0]
     if not len(strongest):
@@ -94,7 +104,8 @@ def worst_corner(spans: Sequence[Span], correlation: np.ndarray) -> np.ndarray |
 
 
 def characterized(spans: Sequence[Span], places: np.ndarray, correlation: np.ndarray, drawn: int) -> str:
-    """What marks a worst case: knobs that are off their middle there, on the side on which the score rises beyond chance.
+    """What marks a worst case: knobs that are off their middle there, on the side on which the score rises
+    beyond chance.
 
     A corner is marked by the knobs that stand at their ends in it. Empty where no knob stands out.
     """
@@ -102,7 +113,8 @@ def characterized(spans: Sequence[Span], places: np.ndarray, correlation: np.nda
     at_end = np.abs(places) > 1 - 1e-9
     told = (np.abs(correlation) >= limit) & (places * correlation > 0) & (np.abs(places) >= OFF_MIDDLE)
     found = [
-        f"{spans[k].knob.name} {'high' if places[k] > 0 else 'low'} ({spans[k].at(float(places[k])):.3g}, correlation {correlation[k]:+.2f})"
+        f"{spans[k].knob.name} {'high' if places[k] > 0 else 'low'} ({spans[k].at(float(places[k])):.3g}, correlation"
+        f" {correlation[k]:+.2f})"
         for k in np.argsort(-np.abs(correlation), kind="stable")
         if at_end[k] or told[k]
     ]

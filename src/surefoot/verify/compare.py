@@ -1,4 +1,6 @@
-"""Two policies in one simulator, compared episode by episode: figures, their change, and falls, with what chance would do."""
+"""Two policies in one simulator, compared episode by episode: figures, their change, and falls, with what
+chance would do.
+"""
 
 import math
 from collections.abc import Sequence
@@ -54,7 +56,9 @@ class Falls:
     @staticmethod
     def together(falls: Sequence["Falls"]) -> "Falls":
         """Of several simulators."""
-        return Falls(*(sum(getattr(one, name) for one in falls) for name in ("episodes", "before", "after", "only_after")))
+        return Falls(
+            *(sum(getattr(one, name) for one in falls) for name in ("episodes", "before", "after", "only_after"))
+        )
 
 
 @dataclass(frozen=True)
@@ -90,9 +94,13 @@ def compare(name: str, before: Trial, after: Trial, level: float = LEVEL) -> Com
 
 
 def compare_over(name: str, pairs: Sequence[tuple[Trial, Trial]], level: float = LEVEL) -> Compared:
-    """The same over several simulators that walked the same episodes: averaged over them first, since commands are what scatters."""
+    """The same over several simulators that walked the same episodes: averaged over them first, since
+    commands are what scatters.
+    """
     old, new = ([pair[k] for pair in pairs] for k in range(2))
-    change = {figure: estimate(finite_mean(_stacked(new, figure) - _stacked(old, figure)), level) for figure in PER_EPISODE}
+    change = {
+        figure: estimate(finite_mean(_stacked(new, figure) - _stacked(old, figure)), level) for figure in PER_EPISODE
+    }
     falls = [Falls.of(*(np.concatenate([trial.fell, trial.fell_straight.ravel()]) for trial in pair)) for pair in pairs]
     pushed = [Falls.of(*(trial.fell_pushed for trial in pair)) for pair in pairs]
     return Compared(name, _side(old), _side(new), change, Falls.together(falls), Falls.together(pushed))

@@ -3,9 +3,9 @@
 Velocities are in the heading frame of the base (forward, left). An error is the mean over time of its size at each
 control tick, without any averaging over strides, leaving out the first half second after each change of command.
 
-A policy that means another posture than level (see `surefoot.robot.posture`) starts level too, is told to stand until it
-should have risen, and is measured from then on, in the frame of that posture; whoever does not rise in time counts as
-fallen. Another group of episodes is told to stand all the time.
+A policy that means another posture than level (see `surefoot.robot.posture`) starts level too, is told to stand until
+it should have risen, and is measured from then on, in the frame of that posture; whoever does not rise in time counts
+as fallen. Another group of episodes is told to stand all the time.
 """
 
 import dataclasses
@@ -98,7 +98,9 @@ class Evaluation:
         found = [] if self.nonfinite is None else [self.nonfinite.says]
         if self.stand is not None:
             enough = self.stand.stood * 100 >= RISING_GATE["stood"] * self.stand.episodes
-            return found if enough else [*found, f"{self.stand.stood} of {self.stand.episodes} stood for {EPISODE_S:g} s"]
+            return (
+                found if enough else [*found, f"{self.stand.stood} of {self.stand.episodes} stood for {EPISODE_S:g} s"]
+            )
         per_hundred = 100 / self.walk.episodes
         if self.walk.falls * per_hundred > GATE["falls"]:
             found.append(f"{self.walk.falls} of {self.walk.episodes} fell")
@@ -116,7 +118,14 @@ class Evaluation:
 def directions_of(robot: Robot) -> dict[str, tuple[float, float, float]]:
     """Full speed along each axis of the command range, and turning on the spot."""
     (x0, x1), (y0, y1), (w0, w1) = robot.contract.command_range
-    wanted = {"+x": (x1, 0, 0), "-x": (x0, 0, 0), "+y": (0, y1, 0), "-y": (0, y0, 0), "turn left": (0, 0, w1), "turn right": (0, 0, w0)}
+    wanted = {
+        "+x": (x1, 0, 0),
+        "-x": (x0, 0, 0),
+        "+y": (0, y1, 0),
+        "-y": (0, y0, 0),
+        "turn left": (0, 0, w1),
+        "turn right": (0, 0, w0),
+    }
     return {name: (float(a), float(b), float(c)) for name, (a, b, c) in wanted.items() if any((a, b, c))}
 
 
@@ -130,7 +139,9 @@ def evaluate(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Run all episodes as one batch: random commands, random commands with pushes, and straight ahead in each direction."""
+    """Run all episodes as one batch: random commands, random commands with pushes, and straight ahead in
+    each direction.
+    """
     if episodes < 1 or straight_episodes < 1:
         raise SurefootError(f"{min(episodes, straight_episodes)} episodes measure nothing; run at least 1")
     contract, directions, posture = robot.contract, directions_of(robot), robot.posture
@@ -226,14 +237,23 @@ class _Trace:
         counted = up & settled
         way = float((self.speed[rows] * up).sum()) * dt_s
         return Walk(
-            episodes=len(rows), falls=int(self.down[rows, -1].sum()),
-            velocity_error_m_s=_mean(self.velocity_error[rows], counted), turn_error_rad_s=_mean(self.turn_error[rows], counted),
+            episodes=len(rows),
+            falls=int(self.down[rows, -1].sum()),
+            velocity_error_m_s=_mean(self.velocity_error[rows], counted),
+            turn_error_rad_s=_mean(self.turn_error[rows], counted),
             cost_of_transport=float((self.power_w[rows] * up).sum()) * dt_s / max(weight_n * way, 1e-9),
-            action_change=_mean(self.change[rows][:, 1:], up[:, 1:]), unstable=len(unstable & set(rows.tolist())),
-        )  # fmt: skip
+            action_change=_mean(self.change[rows][:, 1:], up[:, 1:]),
+            unstable=len(unstable & set(rows.tolist())),
+        )
 
     def straight(
-        self, rows: np.ndarray, command: tuple[float, float, float], ticks: int, settle: int, place: np.ndarray, yaw: np.ndarray
+        self,
+        rows: np.ndarray,
+        command: tuple[float, float, float],
+        ticks: int,
+        settle: int,
+        place: np.ndarray,
+        yaw: np.ndarray,
     ) -> Straight:
         up = ~self.down[rows, ticks - 1]
         size = float(np.hypot(command[0], command[1]))
@@ -243,12 +263,18 @@ class _Trace:
         heading = np.angle(np.exp(1j * (yaw[rows] - command[2] * DRIFT_S)))
         counted = ~self.down[rows][:, settle:ticks]
         return Straight(
-            command=command, episodes=len(rows), falls=int((~up).sum()), way_m=_mean(way, up),
-            lateral_m=_mean(lateral, up), lateral_abs_m=_mean(np.abs(lateral), up),
-            off_m=_mean(np.hypot(way - size * DRIFT_S, lateral), up), heading_rad=_mean(heading, up),
-            heading_abs_rad=_mean(np.abs(heading), up), velocity_error_m_s=_mean(self.velocity_error[rows][:, settle:ticks], counted),
+            command=command,
+            episodes=len(rows),
+            falls=int((~up).sum()),
+            way_m=_mean(way, up),
+            lateral_m=_mean(lateral, up),
+            lateral_abs_m=_mean(np.abs(lateral), up),
+            off_m=_mean(np.hypot(way - size * DRIFT_S, lateral), up),
+            heading_rad=_mean(heading, up),
+            heading_abs_rad=_mean(np.abs(heading), up),
+            velocity_error_m_s=_mean(self.velocity_error[rows][:, settle:ticks], counted),
             turn_error_rad_s=_mean(self.turn_error[rows][:, settle:ticks], counted),
-        )  # fmt: skip
+        )
 
 
 def _mean(values: np.ndarray, counted: np.ndarray) -> float:

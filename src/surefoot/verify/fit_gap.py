@@ -1,4 +1,6 @@
-"""How near a fit came to the robot, as `surefoot fit` left it beside its adaptation: what is better in that simulator is worth as much."""
+"""How near a fit came to the robot, as `surefoot fit` left it beside its adaptation: what is better in that
+simulator is worth as much.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,9 @@ UNKNOWN = "how much of the gap the fit closed is not known: no fit.json of this 
 
 @dataclass(frozen=True)
 class FitGap:
-    """The distance between simulator and robot before and after a fit, on episodes that it never saw where there are any."""
+    """The distance between simulator and robot before and after a fit, on episodes that it never saw where
+    there are any.
+    """
 
     before: float
     after: float
@@ -31,7 +35,9 @@ class FitGap:
 
     @property
     def excludes_nominal(self) -> bool:
-        """Whether episodes that no fit saw say that the robot is not the nominal simulator: the adapted one is far nearer to them."""
+        """Whether episodes that no fit saw say that the robot is not the nominal simulator: the adapted one
+        is far nearer to them.
+        """
         return self.held_out and self.nearer and self.floor is not None and self.after <= EXCLUDED * self.before
 
     @property
@@ -39,12 +45,21 @@ class FitGap:
         """One sentence."""
         where = "on held-out episodes" if self.held_out else "on the episodes that were fitted"
         if self.floor is None:
-            return f"with the fit, joint positions are {self.after:.3f} rad off the recorded ones instead of {self.before:.3f}, {where}"
+            return (
+                f"with the fit, joint positions are {self.after:.3f} rad off the recorded ones instead of"
+                f" {self.before:.3f}, {where}"
+            )
         floor = f"(floor {self.floor:.3f}) {where}"
         if not self.nearer:
-            return f"the fit left a gap of {self.after:.3f} where {self.before:.3f} was before {floor}: what the adapted simulator shows is not about the robot"
+            return (
+                f"the fit left a gap of {self.after:.3f} where {self.before:.3f} was before {floor}: what the adapted"
+                " simulator shows is not about the robot"
+            )
         if self.measurable:
-            return f"the fit left {self.after:.3f} of a gap of {self.before:.3f} {floor}: what is better in the adapted simulator may be less on the robot"
+            return (
+                f"the fit left {self.after:.3f} of a gap of {self.before:.3f} {floor}: what is better in the adapted"
+                " simulator may be less on the robot"
+            )
         return f"the fit closed the gap: {self.before:.3f} → {self.after:.3f} {floor}"
 
     @staticmethod
@@ -59,7 +74,9 @@ class FitGap:
         known = [pair for pair in pairs if None not in pair]
         lost = [pair for pair in known if pair[1]["measurable"] and pair[1]["total"] >= pair[0]["total"]]
         before, after = (lost or known)[0]
-        return FitGap(before["total"], after["total"], after["floor"], after["measurable"], not lost, (before, after) == pairs[0])
+        return FitGap(
+            before["total"], after["total"], after["floor"], after["measurable"], not lost, (before, after) == pairs[0]
+        )
 
 
 def read_fit_gap(place: Path, adaptation: Adaptation) -> FitGap | None:
@@ -67,7 +84,9 @@ def read_fit_gap(place: Path, adaptation: Adaptation) -> FitGap | None:
     path = (place if place.is_dir() else place.parent) / FIT
     try:
         figures = read_json(path, SurefootError)
-        if [(one["name"], one["value"]) for one in figures["knobs"]] != [(knob.name, knob.value) for knob in adaptation.knobs]:
+        if [(one["name"], one["value"]) for one in figures["knobs"]] != [
+            (knob.name, knob.value) for knob in adaptation.knobs
+        ]:
             return None  # the files of another fit
         found = FitGap.of(figures)
     except (SurefootError, ValueError, KeyError, TypeError, IndexError, AttributeError):

@@ -24,11 +24,13 @@ class NonFinite:
         """One sentence."""
         first = " ".join(f"{value:g}" for value in np.round(self.command, 3))
         ranges = ", ".join(
-            f"{name} {low:.2f} to {high:.2f}" for name, low, high in zip(("vx", "vy", "wz"), self.low, self.high, strict=True)
+            f"{name} {low:.2f} to {high:.2f}"
+            for name, low, high in zip(("vx", "vy", "wz"), self.low, self.high, strict=True)
         )
         return (
-            f"the policy gave actions that are not finite numbers in {self.episodes} of {self.of} episodes, first after {self.first_s:.2f} s "
-            f"under the command {first} (forward m/s, left m/s, turn rad/s); in all of these: {ranges}; the network is broken, export it again"
+            f"the policy gave actions that are not finite numbers in {self.episodes} of {self.of} episodes, first after"
+            f" {self.first_s:.2f} s under the command {first} (forward m/s, left m/s, turn rad/s); in all of these:"
+            f" {ranges}; the network is broken, export it again"
         )
 
 

@@ -10,7 +10,9 @@ from surefoot.verify.trial import Trial
 
 @dataclass(frozen=True)
 class Track:
-    """Walks in one direction from their start on: mean and span over the episodes, NaN from where on all of them lie on the floor."""
+    """Walks in one direction from their start on: mean and span over the episodes, NaN from where on all of
+    them lie on the floor.
+    """
 
     ahead_m: tuple[float, ...]  # along the command
     left_m: tuple[float, ...]  # across it
@@ -25,6 +27,8 @@ def tracks_of(trial: Trial) -> dict[str, Track]:
         ahead, left = trial.path_m[k, :, :, 0], trial.path_m[k, :, :, 1]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of points at which no episode is left
-            lines = np.array([np.nanmean(ahead, axis=0), np.nanmean(left, axis=0), np.nanmin(left, axis=0), np.nanmax(left, axis=0)])
+            lines = np.array(
+                [np.nanmean(ahead, axis=0), np.nanmean(left, axis=0), np.nanmin(left, axis=0), np.nanmax(left, axis=0)]
+            )
         found[name] = Track(*map(tuple, np.round(lines, 3).tolist()))
     return found

@@ -1,9 +1,10 @@
 """The quarter of the robots that a fit cannot rule out in which a change of policy does worst.
 
-The mean over all of them hides a quarter that gets worse behind others that get better, and one robot by itself walks too few
-episodes to be sure of. The quarter must not be chosen by the episodes that measure it: the worst of several by chance looks worse
-by chance. So each half of the episodes is measured on the robots that the other half chose, which leaves the mean without that
-bias and errs only by choosing too mild a quarter. All robots walk the same episodes, so each is averaged over the robots first.
+The mean over all of them hides a quarter that gets worse behind others that get better, and one robot by itself walks
+too few episodes to be sure of. The quarter must not be chosen by the episodes that measure it: the worst of several by
+chance looks worse by chance. So each half of the episodes is measured on the robots that the other half chose, which
+leaves the mean without that bias and errs only by choosing too mild a quarter. All robots walk the same episodes, so
+each is averaged over the robots first.
 """
 
 import math
@@ -23,7 +24,9 @@ def compare_worst(name: str, pairs: Sequence[tuple[Trial, Trial]]) -> Compared:
     for figure in PER_EPISODE:
         old, new = _measured(*(np.stack([getattr(pair[k], figure) for pair in pairs]) for k in range(2)))
         before[figure], after[figure], change[figure] = estimate(old), estimate(new), estimate(new - old)
-    old, new = (np.stack([np.concatenate([pair[k].fell, pair[k].fell_straight.ravel()]) for pair in pairs]) for k in range(2))
+    old, new = (
+        np.stack([np.concatenate([pair[k].fell, pair[k].fell_straight.ravel()]) for pair in pairs]) for k in range(2)
+    )
     old_pushed, new_pushed = (np.stack([pair[k].fell_pushed for pair in pairs]) for k in range(2))
     directions, straight = pairs[0][0].fell_straight.shape
     walks, starts = np.arange(old_pushed.shape[1]) % 2, np.arange(straight) % 2
@@ -33,7 +36,9 @@ def compare_worst(name: str, pairs: Sequence[tuple[Trial, Trial]]) -> Compared:
 
 
 def _measured(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Figures (robots, episodes) of both policies as (episodes,) over the worst quarter; NaN where nothing could choose it."""
+    """Figures (robots, episodes) of both policies as (episodes,) over the worst quarter; NaN where nothing
+    could choose it.
+    """
     unknown = ~np.isfinite(new - old)
     values = np.where(unknown, np.nan, np.stack([old, new]))
     half = np.arange(old.shape[1]) % 2
@@ -47,7 +52,8 @@ def _measured(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def _falls(old: np.ndarray, new: np.ndarray, half: np.ndarray) -> Falls:
     """Falls (robots, episodes) over the quarter in which the other `half` (episodes,) has most new ones.
 
-    The robots of it share their commands, so that these falls are not quite independent: a sign test errs towards NO-GO.
+    The robots of it share their commands, so that these falls are not quite independent: a sign test errs
+    towards NO-GO.
     """
     found = []
     for k in range(2):

@@ -1,8 +1,9 @@
 """One policy on several simulators at once, episode by episode: the same commands, starts and pushes everywhere.
 
-Definitions are those of `verify.evaluate`; what is kept here is one number for each episode, so that two policies can be
-compared episode by episode. Simulators that differ in settings alone are one batch of worlds; another time step, or something
-that a fit adds beside the settings, needs another. Straight walks are a batch of their own, since they are over sooner.
+Definitions are those of `verify.evaluate`; what is kept here is one number for each episode, so that two policies can
+be compared episode by episode. Simulators that differ in settings alone are one batch of worlds; another time step, or
+something that a fit adds beside the settings, needs another. Straight walks are a batch of their own, since they are
+over sooner.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +46,9 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one policy did in one simulator. Episode k of one policy meets the same command, start and noise as that of another."""
+    """What one policy did in one simulator. Episode k of one policy meets the same command, start and noise
+    as that of another.
+    """
 
     directions: tuple[str, ...]
     fell: np.ndarray  # (episodes,)
@@ -97,13 +100,23 @@ def run_trials(
     """Walk in all places, as many as possible in one batch; trials in the order of the places."""
     for place in places:
         if min(place.episodes, place.straight_episodes) < 1:
-            raise SurefootError(f"{min(place.episodes, place.straight_episodes)} episodes measure nothing; run at least 1")
+            raise SurefootError(
+                f"{min(place.episodes, place.straight_episodes)} episodes measure nothing; run at least 1"
+            )
     if not SETTLE_S + 0.2 <= seconds <= 600:
-        raise SurefootError(f"episodes of {seconds:g} s cannot be measured; give a length from {SETTLE_S + 0.2:g} to 600 s")
-    batches: dict[tuple[float, int, int], list[int]] = {}  # what a batch shares: the rate, and what is added to the model
+        raise SurefootError(
+            f"episodes of {seconds:g} s cannot be measured; give a length from {SETTLE_S + 0.2:g} to 600 s"
+        )
+    batches: dict[
+        tuple[float, int, int], list[int]
+    ] = {}  # what a batch shares: the rate, and what is added to the model
     for i, place in enumerate(places):
         physics = place.physics
-        shared = (physics.physics_hz or robot.physics_hz, id(physics.network), id(physics.curves) if physics.curves else 0)
+        shared = (
+            physics.physics_hz or robot.physics_hz,
+            id(physics.network),
+            id(physics.curves) if physics.curves else 0,
+        )
         batches.setdefault(shared, []).append(i)
     found: dict[int, Trial] = {}
     for b, chosen in enumerate(batches.values()):
@@ -151,7 +164,9 @@ class _Walked:
 
 
 def _starts(robot: Robot, places: Sequence[Place], seed: int) -> np.ndarray:
-    """Joint positions to start from; drawn for the largest place, of which the others take the first: episode k is the same in all."""
+    """Joint positions to start from; drawn for the largest place, of which the others take the first:
+    episode k is the same in all.
+    """
     contract = robot.contract
     most = max(count for s in places for count in (s.episodes, s.straight_episodes))
     random = np.random.default_rng([seed, 21, 1])
@@ -166,16 +181,24 @@ def _random_course(robot: Robot, places: Sequence[Place], seconds: float, seed: 
     push_ticks = round(min(PUSH_EVERY_S, seconds / 2) * contract.control_hz)  # short episodes are pushed too
     most = max(s.episodes for s in places)
     low, high = np.array(contract.command_range).T
-    command = np.random.default_rng([seed, 21, 0]).uniform(low, high, (most, -(-ticks // hold), 3)).repeat(hold, axis=1)[:, :ticks]
+    command = (
+        np.random.default_rng([seed, 21, 0])
+        .uniform(low, high, (most, -(-ticks // hold), 3))
+        .repeat(hold, axis=1)[:, :ticks]
+    )
     push_rad = np.random.default_rng([seed, 21, 2]).uniform(0, 2 * np.pi, (most, ticks // push_ticks))
     joints = _starts(robot, places, seed)
     start = np.concatenate([[0], np.cumsum([2 * s.episodes for s in places])])
     return _Course(
         command=np.concatenate([command[: s.episodes] for s in places for _ in range(2)]),
-        joints_rad=np.concatenate([joints[: s.episodes] for s in places for _ in range(2)]), start=start,
-        pushed=np.concatenate([first + s.episodes + np.arange(s.episodes) for first, s in zip(start, places, strict=False)]),
-        push_rad=np.concatenate([push_rad[: s.episodes] for s in places]), push_ticks=push_ticks,
-    )  # fmt: skip
+        joints_rad=np.concatenate([joints[: s.episodes] for s in places for _ in range(2)]),
+        start=start,
+        pushed=np.concatenate(
+            [first + s.episodes + np.arange(s.episodes) for first, s in zip(start, places, strict=False)]
+        ),
+        push_rad=np.concatenate([push_rad[: s.episodes] for s in places]),
+        push_ticks=push_ticks,
+    )
 
 
 def _straight_course(robot: Robot, places: Sequence[Place], seconds: float, seed: int) -> _Course:
@@ -184,10 +207,13 @@ def _straight_course(robot: Robot, places: Sequence[Place], seconds: float, seed
     ticks = round(drift_s_of(seconds) * robot.contract.control_hz)
     commands = np.concatenate([lines.repeat(s.straight_episodes, axis=0) for s in places])
     return _Course(
-        command=commands[:, None].repeat(ticks, axis=1), joints_rad=np.concatenate([joints[: s.straight_episodes] for s in places for _ in lines] or [joints[:0]]),
-        start=np.concatenate([[0], np.cumsum([len(lines) * s.straight_episodes for s in places])]), pushed=np.zeros(0, dtype=int), push_rad=np.zeros((0, 0)),
+        command=commands[:, None].repeat(ticks, axis=1),
+        joints_rad=np.concatenate([joints[: s.straight_episodes] for s in places for _ in lines] or [joints[:0]]),
+        start=np.concatenate([[0], np.cumsum([len(lines) * s.straight_episodes for s in places])]),
+        pushed=np.zeros(0, dtype=int),
+        push_rad=np.zeros((0, 0)),
         push_ticks=ticks,
-    )  # fmt: skip
+    )
 
 
 def _worlds(robot: Robot, places: Sequence[Place], course: _Course, seed: int, threads: int) -> Worlds:
@@ -218,7 +244,10 @@ def _walk(
     progress: Callable[[int], None],
 ) -> _Walked:
     contract, posture, n = robot.contract, robot.posture, len(course.command)
-    total = {key: np.zeros(n) for key in ("velocity", "turn", "counted", "work", "way", "change", "acceleration", "up", "stepped")}
+    total = {
+        key: np.zeros(n)
+        for key in ("velocity", "turn", "counted", "work", "way", "change", "acceleration", "up", "stepped")
+    }
     every = max(1, round(contract.control_hz / PATH_HZ))
     place = np.full((n, 1 + course.ticks // every, 2), np.nan)
     place[:, 0] = 0.0
@@ -240,7 +269,11 @@ def _walk(
             kick, angle = np.zeros((len(course.pushed), 6)), course.push_rad[:, (k + 1) // course.push_ticks - 1]
             kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
             worlds.kick(kick, course.pushed)
-        quaternion, base, joint_velocity = posture.frame(worlds.base_quaternion), worlds.base_velocity, worlds.joint_velocity_rad_s
+        quaternion, base, joint_velocity = (
+            posture.frame(worlds.base_quaternion),
+            worlds.base_velocity,
+            worlds.joint_velocity_rad_s,
+        )
         down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
         if k < 0:
             began, heading = worlds.base_position_m, yaw_of(quaternion)
@@ -256,7 +289,11 @@ def _walk(
         total["up"] += up
         if k:  # the first tick has no tick before it
             _add(total["change"], ((action - action_before) ** 2).mean(axis=1), up)
-            _add(total["acceleration"], (((joint_velocity - velocity_before) / contract.control_dt_s) ** 2).mean(axis=1), up)
+            _add(
+                total["acceleration"],
+                (((joint_velocity - velocity_before) / contract.control_dt_s) ** 2).mean(axis=1),
+                up,
+            )
             total["stepped"] += up
         action_before, velocity_before = action, joint_velocity
         here = np.where(up[:, None], turned_back(worlds.base_position_m - began, heading)[:, :2], np.nan)
@@ -278,20 +315,33 @@ def _trials(
     found = []
     for i, place in enumerate(places):
         walks = course.start[i] + np.arange(place.episodes)
-        rows = np.arange(straight_course.start[i], straight_course.start[i + 1]).reshape(len(lines), place.straight_episodes)
+        rows = np.arange(straight_course.start[i], straight_course.start[i + 1]).reshape(
+            len(lines), place.straight_episodes
+        )
         of = {key: values[walks] for key, values in walked.total.items()}
         path, end = straight.path_m[rows], straight.end_m[rows]
-        found.append(Trial(
-            directions=tuple(lines), fell=walked.down[walks], fell_pushed=walked.down[walks + place.episodes], fell_straight=straight.down[rows],
-            velocity_error_m_s=_over(of["velocity"], of["counted"]), turn_error_rad_s=_over(of["turn"], of["counted"]),
-            power_w=_over(of["work"], of["up"]), action_change=np.sqrt(_over(of["change"], of["stepped"])),
-            joint_acceleration_rad_s2=np.sqrt(_over(of["acceleration"], of["stepped"])),
-            cost_of_transport=float(of["work"].sum() / max(weight_n * of["way"].sum(), 1e-9)),
-            commanded_m=speed * straight_course.ticks * robot.contract.control_dt_s,
-            way_m=np.einsum("dsx,dx->ds", end, ahead), lateral_m=np.einsum("dsx,dx->ds", end, left),
-            path_m=np.stack([np.einsum("dspx,dx->dsp", path, axis) for axis in (ahead, left)], axis=-1),
-            nonfinite=nonfinite([(walked.watch, course.start[i] + np.arange(2 * place.episodes)), (straight.watch, rows)], robot.contract.control_dt_s),
-        ))  # fmt: skip
+        found.append(
+            Trial(
+                directions=tuple(lines),
+                fell=walked.down[walks],
+                fell_pushed=walked.down[walks + place.episodes],
+                fell_straight=straight.down[rows],
+                velocity_error_m_s=_over(of["velocity"], of["counted"]),
+                turn_error_rad_s=_over(of["turn"], of["counted"]),
+                power_w=_over(of["work"], of["up"]),
+                action_change=np.sqrt(_over(of["change"], of["stepped"])),
+                joint_acceleration_rad_s2=np.sqrt(_over(of["acceleration"], of["stepped"])),
+                cost_of_transport=float(of["work"].sum() / max(weight_n * of["way"].sum(), 1e-9)),
+                commanded_m=speed * straight_course.ticks * robot.contract.control_dt_s,
+                way_m=np.einsum("dsx,dx->ds", end, ahead),
+                lateral_m=np.einsum("dsx,dx->ds", end, left),
+                path_m=np.stack([np.einsum("dspx,dx->dsp", path, axis) for axis in (ahead, left)], axis=-1),
+                nonfinite=nonfinite(
+                    [(walked.watch, course.start[i] + np.arange(2 * place.episodes)), (straight.watch, rows)],
+                    robot.contract.control_dt_s,
+                ),
+            )
+        )
     return found
 
 

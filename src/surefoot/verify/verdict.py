@@ -1,6 +1,7 @@
 """Whether a fine-tuned policy really does better than the old one, by the rules of `verify.rules`.
 
-Both walk in the nominal and in the fitted simulator, on a virtual robot, and on robots drawn from what the fit leaves open.
+Both walk in the nominal and in the fitted simulator, on a virtual robot, and on robots drawn from what the
+fit leaves open.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +49,9 @@ class Verdict:
     candidates: tuple[Compared, ...]  # drawn in the intervals
     corners: tuple[Compared, ...]  # and at ends of it
     worst: tuple[Worst, ...]
-    paths: dict[str, tuple[dict[str, Track], dict[str, Track]]]  # of the named simulators, before and after, by direction
+    paths: dict[
+        str, tuple[dict[str, Track], dict[str, Track]]
+    ]  # of the named simulators, before and after, by direction
     quarter: Compared | None = None  # the mean over the worst quarter of the candidates
     fit: FitGap | None = None  # how near the adapted simulator is to the robot
     aside: str = ""  # what is worse and does not count, and why
@@ -72,16 +75,24 @@ class Verdict:
         """As JSON."""
         every = {"simulators": self.named, "candidates": self.candidates, "corners": self.corners}
         return {
-            "verdict": self.word, "reasons": [asdict(reason) for reason in self.reasons], "gains": list(self.gains),
-            "fit": ({} if self.fit is None else asdict(self.fit)) | {"says": self.about_fit}, "aside": self.aside,
-            "intervals": None if self.pooled is None else asdict(self.pooled), "worst_quarter": None if self.quarter is None else asdict(self.quarter),
+            "verdict": self.word,
+            "reasons": [asdict(reason) for reason in self.reasons],
+            "gains": list(self.gains),
+            "fit": ({} if self.fit is None else asdict(self.fit)) | {"says": self.about_fit},
+            "aside": self.aside,
+            "intervals": None if self.pooled is None else asdict(self.pooled),
+            "worst_quarter": None if self.quarter is None else asdict(self.quarter),
             "limits": LIMITS,
-            **{key: [asdict(one) for one in found] for key, found in every.items()}, "worst": [asdict(one) for one in self.worst],
+            **{key: [asdict(one) for one in found] for key, found in every.items()},
+            "worst": [asdict(one) for one in self.worst],
             "paths": {
-                name: {side: {direction: asdict(track) for direction, track in tracks.items()} for side, tracks in zip(("before", "after"), both, strict=True)}
+                name: {
+                    side: {direction: asdict(track) for direction, track in tracks.items()}
+                    for side, tracks in zip(("before", "after"), both, strict=True)
+                }
                 for name, both in self.paths.items()
             },
-        }  # fmt: skip
+        }
 
 
 def full_sizes(robot: Robot, seconds: float) -> dict[str, float]:
@@ -89,11 +100,18 @@ def full_sizes(robot: Robot, seconds: float) -> dict[str, float]:
     speeds = [float(np.hypot(command[0], command[1])) for command in lines_of(robot).values()]
     turn = float(np.abs(robot.contract.command_range[2]).max())
     way_m = sum(speeds) * drift_s_of(seconds) or 1.0
-    return {"velocity_error_m_s": max(speeds, default=1.0), "turn_error_rad_s": turn or 1.0, "drift_m": way_m, "way_error_m": way_m}
+    return {
+        "velocity_error_m_s": max(speeds, default=1.0),
+        "turn_error_rad_s": turn or 1.0,
+        "drift_m": way_m,
+        "way_error_m": way_m,
+    }
 
 
 def score_of(trial: Trial, full: dict[str, float]) -> float:
-    """One number to rank candidates by, 0 for perfect: shares of full speed, of the way and of episodes that are lost."""
+    """One number to rank candidates by, 0 for perfect: shares of full speed, of the way and of episodes
+    that are lost.
+    """
     fallen = float(np.concatenate([trial.fell, trial.fell_pushed, trial.fell_straight.ravel()]).mean())
     shares = [estimate(getattr(trial, figure)).value / full[figure] for figure in QUALITY]
     return fallen + sum(1.0 if np.isnan(share) else share for share in shares)
@@ -131,7 +149,9 @@ def reach_verdict(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Walk both policies in all simulators and judge; the same seed gives the same verdict. `fit`: how near the adaptation came."""
+    """Walk both policies in all simulators and judge; the same seed gives the same verdict. `fit`: how near
+    the adaptation came.
+    """
     effort = Effort() if effort is None else effort
     spans = spans_of(adaptation)
     full = full_sizes(robot, effort.seconds)
@@ -149,7 +169,9 @@ def reach_verdict(
                 if progress is not None:
                     progress(f"{name}, {part}", done, total)
 
-            sides.append(run_trials(robot, places, make, seconds=effort.seconds, seed=seed, threads=threads, progress=tick))
+            sides.append(
+                run_trials(robot, places, make, seconds=effort.seconds, seed=seed, threads=threads, progress=tick)
+            )
         return list(zip(*sides, strict=True))
 
     def at(places: np.ndarray, name: str) -> list[Place]:
@@ -174,9 +196,15 @@ def reach_verdict(
     reasons = (*_not_finite(broken), *reasons)
     everywhere, scores = np.concatenate([places, ends]), _scores(drawn + at_ends, full)
     marks = _marks(spans, everywhere, scores, len(drawn))
-    reasons = tuple(replace(one, says=f"{one.says}; at {marks[one.simulator]}") if marks.get(one.simulator) else one for one in reasons)
+    reasons = tuple(
+        replace(one, says=f"{one.says}; at {marks[one.simulator]}") if marks.get(one.simulator) else one
+        for one in reasons
+    )
     worst = _worst(spans, everywhere, scores, len(drawn))
-    paths = {one.name: (tracks_of(pair[0]), tracks_of(pair[1])) for one, pair in zip(named, trials[: len(named)], strict=True)}
+    paths = {
+        one.name: (tracks_of(pair[0]), tracks_of(pair[1]))
+        for one, pair in zip(named, trials[: len(named)], strict=True)
+    }
     return Verdict(
         reasons,
         gains,
@@ -193,7 +221,9 @@ def reach_verdict(
 
 
 def _not_finite(found: Sequence[tuple[str, NonFinite | None]]) -> list[Reason]:
-    """One reason for a new policy whose network gives no numbers: where it was first seen, and in how many simulators."""
+    """One reason for a new policy whose network gives no numbers: where it was first seen, and in how many
+    simulators.
+    """
     broken = [(name, one) for name, one in found if one is not None]
     if not broken:
         return []

@@ -1,7 +1,9 @@
-"""A video of one robot while an agent drives it: the command and the measured velocity drawn in, as arrows and as figures.
+"""A video of one robot while an agent drives it: the command and the measured velocity drawn in, as arrows
+and as figures.
 
 The walk is simulated first and drawn afterwards, so that the camera and the measured velocity can be smoothed to both
-sides and lag behind nothing. Pixels go to the encoder one frame at a time: a long video needs no more memory than a short one.
+sides and lag behind nothing. Pixels go to the encoder one frame at a time: a long video needs no more memory than a
+short one.
 """
 
 import contextlib
@@ -38,8 +40,15 @@ SIDES = (64, 4096)  # pixels, shortest and longest
 MOST_GIF_PIXELS = 3e8  # in all frames; a GIF is held in memory until it is written
 CYCLE_S = 12.0  # a longer video goes through the schedule again
 SCHEDULE = (
-    ("stand", 0.8), ("+x", 2.4), ("turn left", 1.8), ("+y", 1.5), ("-x", 1.8), ("-y", 1.5), ("turn right", 1.4), ("stand", 0.8),
-)  # fmt: skip
+    ("stand", 0.8),
+    ("+x", 2.4),
+    ("turn left", 1.8),
+    ("+y", 1.5),
+    ("-x", 1.8),
+    ("-y", 1.5),
+    ("turn right", 1.4),
+    ("stand", 0.8),
+)
 SHOW_FALL_S = 1.0
 VELOCITY_WINDOW_S = 0.2
 CAMERA_SPREAD_S = 0.35  # standard deviation of the window over which the camera's place is averaged
@@ -48,10 +57,17 @@ CAMERA_SPREAD_S = 0.35  # standard deviation of the window over which the camera
 COMMAND_RGB, MEASURED_RGB = (0x00, 0x72, 0xB2), (0xE6, 0x9F, 0x00)
 INK, PAPER = (28, 32, 38), (255, 255, 255, 214)
 FINER = 3  # times the picture's resolution, at which letters are drawn
-PAINT, GLOW = 0.45, 1.2  # how much of its colour an arrow reflects, and how much more it emits: the sum stays near the colour, lit or not
+PAINT, GLOW = (
+    0.45,
+    1.2,
+)  # how much of its colour an arrow reflects, and how much more it emits: the sum stays near the colour, lit or not
 
 # Lengths of what is drawn above the robot, in robot sizes.
-LOWER_ARROW, ARROW_GAP, HEADROOM = 0.16, 0.11, 0.1  # of the measured velocity above the robot's top, of the command above that
+LOWER_ARROW, ARROW_GAP, HEADROOM = (
+    0.16,
+    0.11,
+    0.1,
+)  # of the measured velocity above the robot's top, of the command above that
 ARROW_RADIUS, FULL_SPEED_ARROW, LONGEST_ARROW = 0.02, 0.7, 1.0
 TURN_RADIUS, FULL_TURN_RAD, LARGEST_TURN_RAD = 0.26, math.radians(110), math.radians(170)
 LEAST = 0.12  # a velocity below this part of full speed shows as a dot
@@ -86,14 +102,17 @@ def check_video(path: Path, robot: Robot, seconds: float, width: int, height: in
     frames = seconds * robot.contract.control_hz / _every(robot.contract.control_hz)
     if path.suffix.lower() == ".gif" and frames * width * height > MOST_GIF_PIXELS:
         raise SurefootError(
-            f"a GIF of {seconds:g} s at {width} × {height} is too large; write an .mp4, or a GIF that is shorter or smaller (--seconds, --width, --height)"
+            f"a GIF of {seconds:g} s at {width} × {height} is too large; write an .mp4, or a GIF that is shorter or"
+            " smaller (--seconds, --width, --height)"
         )
     if path.suffix.lower() == ".mp4":
         _ffmpeg()
 
 
 def schedule(robot: Robot, seconds: float, parts: Sequence[tuple[str, float]] = SCHEDULE) -> np.ndarray:
-    """Commands (ticks, 3) that show standing and full speed along each axis of the command range, over and over in a long video."""
+    """Commands (ticks, 3) that show standing and full speed along each axis of the command range, over and
+    over in a long video.
+    """
     known = {"stand": (0.0, 0.0, 0.0), **directions_of(robot)}
     pieces = [(known[name], share) for name, share in parts if name in known]
     ends = np.cumsum([share for _, share in pieces])
@@ -103,7 +122,9 @@ def schedule(robot: Robot, seconds: float, parts: Sequence[tuple[str, float]] = 
 
 
 def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | None = None) -> Walk:
-    """Drive a single world under `command`, (ticks, 3); a robot that has been down for a while is stood up where it fell."""
+    """Drive a single world under `command`, (ticks, 3); a robot that has been down for a while is stood up
+    where it fell.
+    """
     ticks, hz = len(command), worlds.robot.contract.control_hz
     place, quaternion, velocity = np.zeros((ticks, 3)), np.zeros((ticks, 4)), np.zeros((ticks, 3))
     qpos = np.zeros((ticks, worlds.model.nq))
@@ -143,9 +164,17 @@ def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | Non
     every = _every(hz)
     kept = np.arange(0, ticks, every)
     return Walk(
-        fps=hz / every, time_s=kept / hz, qpos=qpos[kept], base_m=place[kept], smooth_base_m=smooth[kept], heading_rad=yaw_of(quaternion[kept]),
-        command=command[kept], velocity=velocity[kept], state=tuple(state[k] for k in kept), falls=falls,
-    )  # fmt: skip
+        fps=hz / every,
+        time_s=kept / hz,
+        qpos=qpos[kept],
+        base_m=place[kept],
+        smooth_base_m=smooth[kept],
+        heading_rad=yaw_of(quaternion[kept]),
+        command=command[kept],
+        velocity=velocity[kept],
+        state=tuple(state[k] for k in kept),
+        falls=falls,
+    )
 
 
 class Film(Frames):
@@ -155,7 +184,8 @@ class Film(Frames):
         spec = robot.spec()
         self._size_m = size_of(robot)
         studio(spec, size_m=self._size_m, floor=True)
-        spec.visual.map.shadowclip = 5.0  # robot sizes; a camera this far back would see the edge of a still picture's shadow map
+        # robot sizes; a camera this far back would see the edge of a still picture's shadow map
+        spec.visual.map.shadowclip = 5.0
         model = compile_spec(spec, robot.model_path)
         super().__init__(model, width, height)
         self._data = standing(robot, model)
@@ -164,7 +194,9 @@ class Film(Frames):
             2 * self._camera.lookat[2] - robot.base_height_m
         )  # above the base: the camera looks at the middle of a robot that stands on the floor
         above_m = (LOWER_ARROW + ARROW_GAP + HEADROOM) * self._size_m
-        self._arrows_m = top_m + np.array([LOWER_ARROW + ARROW_GAP, LOWER_ARROW]) * self._size_m  # command, measured; above the base
+        self._arrows_m = (
+            top_m + np.array([LOWER_ARROW + ARROW_GAP, LOWER_ARROW]) * self._size_m
+        )  # command, measured; above the base
         self._camera.lookat[2] += above_m / 2
         self._camera.elevation = ELEVATION_DEG
         half_tan = math.tan(math.radians(model.vis.global_.fovy) / 2)
@@ -183,15 +215,23 @@ class Film(Frames):
         self._data.qpos[:] = walk.qpos[k]
         mujoco.mj_fwdPosition(self._model, self._data)
         self._camera.lookat[:2] = walk.smooth_base_m[k, :2]
-        mujoco.mjv_updateScene(self._model, self._data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL, self._scene)
+        mujoco.mjv_updateScene(
+            self._model, self._data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL, self._scene
+        )
         base_m = max(walk.base_m[k, 2], walk.smooth_base_m[k, 2])  # comes down after the robot, not with it
-        for velocity, rgb, height_m in zip((walk.command[k], walk.velocity[k]), (COMMAND_RGB, MEASURED_RGB), self._arrows_m, strict=True):
-            self._add_velocity(velocity, np.array([*walk.base_m[k, :2], base_m + height_m]), float(walk.heading_rad[k]), rgb)
+        for velocity, rgb, height_m in zip(
+            (walk.command[k], walk.velocity[k]), (COMMAND_RGB, MEASURED_RGB), self._arrows_m, strict=True
+        ):
+            self._add_velocity(
+                velocity, np.array([*walk.base_m[k, :2], base_m + height_m]), float(walk.heading_rad[k]), rgb
+            )
         pixels = Image.fromarray(self._render())
         self._panel.draw(pixels, float(walk.time_s[k]), walk.command[k], walk.velocity[k], walk.state[k])
         return np.asarray(pixels)
 
-    def _add_velocity(self, velocity: np.ndarray, start: np.ndarray, heading_rad: float, rgb: tuple[int, int, int]) -> None:
+    def _add_velocity(
+        self, velocity: np.ndarray, start: np.ndarray, heading_rad: float, rgb: tuple[int, int, int]
+    ) -> None:
         """A dot above the robot, an arrow along the velocity over the floor, and a bent one for the turn."""
         size_m = self._size_m
         radius = ARROW_RADIUS * size_m
@@ -200,7 +240,9 @@ class Film(Frames):
         if speed > LEAST:
             angle = heading_rad + math.atan2(velocity[1], velocity[0])
             length = min(FULL_SPEED_ARROW * speed, LONGEST_ARROW) * size_m
-            self._add(mujoco.mjtGeom.mjGEOM_ARROW, start, start + length * _direction(angle), min(radius, length / 6), rgb)
+            self._add(
+                mujoco.mjtGeom.mjGEOM_ARROW, start, start + length * _direction(angle), min(radius, length / 6), rgb
+            )
         turn = float(velocity[2]) / self._full_rad_s
         if abs(turn) > LEAST:
             swept = float(np.clip(turn * FULL_TURN_RAD, -LARGEST_TURN_RAD, LARGEST_TURN_RAD))
@@ -211,13 +253,20 @@ class Film(Frames):
             along = math.copysign(1.0, turn) * _direction(float(angles[-2]) + math.pi / 2)
             self._add(mujoco.mjtGeom.mjGEOM_ARROW, points[-2], points[-2] + 5 * radius * along, 0.9 * radius, rgb)
 
-    def _add(self, kind: mujoco.mjtGeom, a: np.ndarray, b: np.ndarray, radius_m: float, rgb: tuple[int, int, int]) -> None:
+    def _add(
+        self, kind: mujoco.mjtGeom, a: np.ndarray, b: np.ndarray, radius_m: float, rgb: tuple[int, int, int]
+    ) -> None:
         scene = self._scene
         if scene.ngeom >= scene.maxgeom:
             return
         geom = scene.geoms[scene.ngeom]
         mujoco.mjv_initGeom(
-            geom, kind, np.full(3, radius_m), a, np.eye(3).ravel(), np.array([*(PAINT * np.array(rgb)), 255], np.float32) / 255
+            geom,
+            kind,
+            np.full(3, radius_m),
+            a,
+            np.eye(3).ravel(),
+            np.array([*(PAINT * np.array(rgb)), 255], np.float32) / 255,
         )
         if kind != mujoco.mjtGeom.mjGEOM_SPHERE:
             mujoco.mjv_connector(geom, kind, radius_m, a, b)
@@ -259,7 +308,9 @@ class Panel:
         pen.text((self._columns[-1], self._lines[0]), f"{time_s:.1f} s", INK, self._font, anchor="rs")
         for line, values in zip(self._lines[2:], (command, velocity), strict=True):
             for right, value in zip(self._columns, values, strict=True):
-                pen.text((right, line), f"{round(float(value), 2) + 0.0:.2f}", INK, self._font, anchor="rs")  # + 0.0: no '-0.00'
+                pen.text(
+                    (right, line), f"{round(float(value), 2) + 0.0:.2f}", INK, self._font, anchor="rs"
+                )  # + 0.0: no '-0.00'
         if state:
             wide = self._title_font.getlength(state) + 1.8 * unit
             pen.rounded_rectangle((0, 7.0 * unit, wide, 8.9 * unit), 0.5 * unit, fill=INK)
@@ -271,7 +322,9 @@ class Panel:
         """As much of a text as fits."""
         if self._title_font.getlength(text) <= width:
             return text
-        return next((f"{text[:n]}…" for n in range(len(text), 0, -1) if self._title_font.getlength(f"{text[:n]}…") <= width), "")
+        return next(
+            (f"{text[:n]}…" for n in range(len(text), 0, -1) if self._title_font.getlength(f"{text[:n]}…") <= width), ""
+        )
 
 
 def film(
@@ -327,14 +380,29 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float, size: tuple
         "bt709",
     ]
     coded = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-preset", "fast", "-crf", "20", "-movflags", "+faststart"]
-    line = [_ffmpeg(), "-y", "-v", "error", *told, "-an", *colours, *coded, "-metadata", f"comment={comment}", "-f", "mp4", str(path)]
+    line = [
+        _ffmpeg(),
+        "-y",
+        "-v",
+        "error",
+        *told,
+        "-an",
+        *colours,
+        *coded,
+        "-metadata",
+        f"comment={comment}",
+        "-f",
+        "mp4",
+        str(path),
+    ]
     with tempfile.TemporaryFile() as said:
         # A session of its own, so that Ctrl-C reaches only us, and we end it.
         try:
             process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=said, stderr=said, start_new_session=True)
         except OSError as reason:
             raise SurefootError(
-                f"cannot run ffmpeg at {line[0]}: {reason.strerror or reason}; unset IMAGEIO_FFMPEG_EXE, or write a .gif"
+                f"cannot run ffmpeg at {line[0]}: {reason.strerror or reason}; unset IMAGEIO_FFMPEG_EXE, or write a"
+                " .gif"
             ) from None
         assert process.stdin is not None
         try:
@@ -352,7 +420,8 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float, size: tuple
             said.seek(0)
             lines = [text.strip() for text in said.read().decode(errors="replace").splitlines() if text.strip()]
             raise SurefootError(
-                f"ffmpeg could not write the video ({lines[0][:160] if lines else f'exit code {code}'}); nothing was changed"
+                f"ffmpeg could not write the video ({lines[0][:160] if lines else f'exit code {code}'}); nothing was"
+                " changed"
             )
 
 
@@ -360,7 +429,9 @@ def _write_gif(path: Path, frames: Iterable[np.ndarray], fps: float, size: tuple
     images = [Image.fromarray(pixels).quantize(256, dither=Image.Dither.NONE) for pixels in frames]
     ends = np.rint(np.arange(1, len(images) + 1) * 100 / fps) * 10  # ms; a GIF counts in hundredths of a second
     lasts = np.diff(ends, prepend=0).tolist()
-    images[0].save(path, format="GIF", save_all=True, append_images=images[1:], duration=lasts, loop=0, comment=comment.encode())
+    images[0].save(
+        path, format="GIF", save_all=True, append_images=images[1:], duration=lasts, loop=0, comment=comment.encode()
+    )
 
 
 def _ffmpeg() -> str:
@@ -368,7 +439,8 @@ def _ffmpeg() -> str:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError:
         raise SurefootError(
-            "no ffmpeg for this machine comes with imageio-ffmpeg; install ffmpeg, or name it with IMAGEIO_FFMPEG_EXE, or write a .gif"
+            "no ffmpeg for this machine comes with imageio-ffmpeg; install ffmpeg, or name it with IMAGEIO_FFMPEG_EXE,"
+            " or write a .gif"
         ) from None
 
 
@@ -386,7 +458,9 @@ def _stand_up(worlds: Worlds, place: np.ndarray, quaternion: np.ndarray) -> None
 
 
 def _averaged(values: np.ndarray, window: np.ndarray) -> np.ndarray:
-    """Columns of (n, m) averaged over a window of odd length around each row; near the ends over what there is of it."""
+    """Columns of (n, m) averaged over a window of odd length around each row; near the ends over what there
+    is of it.
+    """
     half = len(window) // 2
     weight = np.convolve(np.ones(len(values)), window)[half : half + len(values)]
     return np.stack([np.convolve(column, window)[half : half + len(values)] / weight for column in values.T], axis=1)

@@ -1,4 +1,5 @@
-"""An adaptation for other programs: MJCF for stock MuJoCo, mjlab, Isaac Lab, ranges for training, and what no model holds.
+"""An adaptation for other programs: MJCF for stock MuJoCo, mjlab, Isaac Lab, ranges for training, and what
+no model holds.
 
 An adaptation and its robot in, files out; every number at full precision, and what a target cannot say is listed in its
 head with value and unit. It must not know search, learning and the libraries that it writes for.
@@ -12,6 +13,12 @@ from surefoot.adapt.export.onnx_file import write_onnx
 from surefoot.adapt.export.randomization import randomization_ranges, randomization_table
 
 __all__ = [
-    "isaaclab_config", "mjlab_config", "numpy_class", "patched_mjcf", "randomization_ranges", "randomization_table", "write_mjcf",
+    "isaaclab_config",
+    "mjlab_config",
+    "numpy_class",
+    "patched_mjcf",
+    "randomization_ranges",
+    "randomization_table",
+    "write_mjcf",
     "write_onnx",
-]  # fmt: skip
+]

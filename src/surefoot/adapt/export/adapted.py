@@ -1,7 +1,7 @@
 """What all exports start from: one simulated robot with the adaptation in it, and what is said about it.
 
-The texts of this module hold names and notes from files as they are. Whoever writes them into a file escapes them, once, for
-the language of that file (`surefoot.text.for_comment`).
+The texts of this module hold names and notes from files as they are. Whoever writes them into a file escapes them,
+once, for the language of that file (`surefoot.text.for_comment`).
 """
 
 import json
@@ -24,7 +24,14 @@ from surefoot.sim.worlds import Worlds
 
 LONGEST = 400  # characters of one entry of the provenance; adaptation.json has the rest
 HEAT = frozenset(
-    {"start_temperature_c", "ambient_temperature_c", "thermal_rise_c_per_nm2", "thermal_time_s", "derate_start_c", "derate_per_c"}
+    {
+        "start_temperature_c",
+        "ambient_temperature_c",
+        "thermal_rise_c_per_nm2",
+        "thermal_time_s",
+        "derate_start_c",
+        "derate_per_c",
+    }
 )
 WHERE: dict[Adds, str] = {"torque": "torque", "action": "targets"}
 KINDS = ("constant", "position", "velocity", "direction", "error")  # what a term weighs
@@ -80,19 +87,26 @@ def added(found: Adapted) -> tuple[Added, ...]:
     """What the adaptation adds to torques, to targets, or to both; refuses one that adds nothing."""
     network, parts = found.adaptation.network, []
     for adds, names in NAMES.items():
-        terms = {kind: found.value(name) for kind, name in zip(KINDS, names, strict=True) if name and found.value(name).any()}
+        terms = {
+            kind: found.value(name) for kind, name in zip(KINDS, names, strict=True) if name and found.value(name).any()
+        }
         net = network.net(found.robot) if network is not None and network.adds == adds else None
         if net is not None and not all(np.isfinite(array).all() for array in (*net.weights, *net.biases, net.limit)):
-            raise FitError("the adaptation's network holds numbers beyond single precision, in which it runs; fit again")
+            raise FitError(
+                "the adaptation's network holds numbers beyond single precision, in which it runs; fit again"
+            )
         if adds == "action" and "action_scale_rad" in found.adaptation.settings:
-            # Worlds adds to the action, in units of the contract's scale; the motors then see the scale that was fitted.
+            # Worlds adds to the action, in units of the contract's scale; the motors then see the scale that was
+            # fitted.
             share = found.value("action_scale_rad") / np.array(found.robot.contract.action_scale_rad)
             terms = {kind: weight if kind == "constant" else share * weight for kind, weight in terms.items()}
             net = net and replace(net, limit=net.limit * share.astype(np.float32))
         if terms or net is not None:
             parts.append(Added(adds, terms, net))
     if not parts:
-        raise FitError("the adaptation adds no torque and moves no targets; --to mjcf writes the model with what it changes")
+        raise FitError(
+            "the adaptation adds no torque and moves no targets; --to mjcf writes the model with what it changes"
+        )
     return tuple(parts)
 
 
@@ -108,7 +122,10 @@ def origin(found: Adapted) -> list[str]:
     adaptation, robot = found.adaptation, found.robot
     lines = [
         f"{robot.name} as it was fitted to a log: family {adaptation.family}, robot {robot.hash[:12]}.",
-        f"Written by surefoot {__version__} (`surefoot adapt export`), MuJoCo {mujoco.__version__}, physics at {robot.physics_hz!r} Hz.",
+        (
+            f"Written by surefoot {__version__} (`surefoot adapt export`), MuJoCo {mujoco.__version__}, physics at"
+            f" {robot.physics_hz!r} Hz."
+        ),
     ]
     for key, value in adaptation.provenance.items():
         said = f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
@@ -117,7 +134,9 @@ def origin(found: Adapted) -> list[str]:
 
 
 def left_out(found: Adapted, held: Iterable[str]) -> list[str]:
-    """One line for each setting that an export does not hold, with its value, and for a network; none holds that but its own files."""
+    """One line for each setting that an export does not hold, with its value, and for a network; none holds
+    that but its own files.
+    """
     missing = [name for name in found.adaptation.settings if name not in set(held)]
     lines = [described(found, name) for name in missing]
     network = found.adaptation.network
@@ -125,7 +144,10 @@ def left_out(found: Adapted, held: Iterable[str]) -> list[str]:
         joints = sum(len(group.joints) for group in network.groups)
         lines.append(f"a network that adds to the {WHERE[network.adds]} of {joints} joints, {UNITS[network.adds]}")
     if network is not None or TERMS & set(missing):
-        lines.append("`surefoot adapt export --to numpy` and `--to onnx` write what is added to torques and targets as a file that runs")
+        lines.append(
+            "`surefoot adapt export --to numpy` and `--to onnx` write what is added to torques and targets as a file"
+            " that runs"
+        )
     return lines
 
 

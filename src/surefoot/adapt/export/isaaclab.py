@@ -1,8 +1,8 @@
 """A Python file for Isaac Lab: a DelayedPDActuatorCfg by joint name, and randomization events.
 
-Joint friction changed its meaning: Isaac Sim 4.5 takes `friction` as a unitless share of the load on the joint and has no
-dynamic and viscous friction; from 5.0 on both are torques, and equal static and dynamic friction is the Coulomb friction that
-was fitted.
+Joint friction changed its meaning: Isaac Sim 4.5 takes `friction` as a unitless share of the load on the joint and has
+no dynamic and viscous friction; from 5.0 on both are torques, and equal static and dynamic friction is the Coulomb
+friction that was fitted.
 """
 
 from surefoot.adapt.adaptation import Adaptation
@@ -14,10 +14,19 @@ from surefoot.sim.parameters import PARAMETERS
 
 HELD = frozenset(
     {
-        "armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm",
-        "motor_strength", "delay_s", "base_mass_kg", "base_com_offset_m", "link_mass_kg",
+        "armature_kgm2",
+        "dry_friction_nm",
+        "viscous_friction_nms",
+        "kp_nm_per_rad",
+        "kd_nms_per_rad",
+        "torque_limit_nm",
+        "motor_strength",
+        "delay_s",
+        "base_mass_kg",
+        "base_com_offset_m",
+        "link_mass_kg",
     }
-)  # fmt: skip
+)
 IMPORTS = """
 import re
 
@@ -33,7 +42,10 @@ Early releases of Isaac Lab for Isaac Sim 5.0 did not hand friction on to the si
 stiffness, damping and effort_limit include motor_strength. From Isaac Lab 3.0 on effort_limit is called actuator_effort_limit.
 An explicit actuator needs a physics step that is small against sqrt(armature / stiffness). Delays are rounded to whole steps;
 min_delay and max_delay may be set from RANGES, Isaac Lab draws one delay at each reset."""
-FRICTION = "Friction has no event: randomize_joint_parameters draws static, dynamic and viscous friction from one and the same range."
+FRICTION = (
+    "Friction has no event: randomize_joint_parameters draws static, dynamic and viscous friction from one and the same"
+    " range."
+)
 
 
 def isaaclab_config(adaptation: Adaptation, robot: Robot) -> str:
@@ -50,15 +62,21 @@ def _actuators(found: Adapted) -> list[str]:
     kp, kd, limit = found.servos
     dry = model.dof_frictionloss[dof]
     fields = [
-        ("stiffness", kp, "N·m/rad"), ("damping", kd, "N·m·s/rad"), ("effort_limit", limit, "N·m"),
-        ("armature", model.dof_armature[dof], "kg·m²"), ("friction", dry, "N·m, static"), ("dynamic_friction", dry, "N·m"),
+        ("stiffness", kp, "N·m/rad"),
+        ("damping", kd, "N·m·s/rad"),
+        ("effort_limit", limit, "N·m"),
+        ("armature", model.dof_armature[dof], "kg·m²"),
+        ("friction", dry, "N·m, static"),
+        ("dynamic_friction", dry, "N·m"),
         ("viscous_friction", model.dof_damping[dof], "N·m·s/rad"),
-    ]  # fmt: skip
+    ]
     delay = found.value("delay_s")
     lines = ["ACTUATORS = {"]
     for seconds in dict.fromkeys(delay.tolist()):  # a group has one delay
         group = [i for i in range(len(joints)) if delay[i] == seconds]
-        lines.append(f"    {literal('legs' if len(group) == len(joints) else f'legs_{group[0]}')}: DelayedPDActuatorCfg(")
+        lines.append(
+            f"    {literal('legs' if len(group) == len(joints) else f'legs_{group[0]}')}: DelayedPDActuatorCfg("
+        )
         lines.append(f"        joint_names_expr=[{', '.join(literal(pattern(joints[i])) for i in group)}],")
         for field, values, unit in fields:
             lines += [
@@ -66,7 +84,11 @@ def _actuators(found: Adapted) -> list[str]:
                 *(f"            {literal(pattern(joints[i]))}: {literal(values[i])}," for i in group),
             ]
             lines.append("        },")
-        lines += [f"        min_delay=steps({literal(seconds)}),  # s", f"        max_delay=steps({literal(seconds)}),", "    ),"]
+        lines += [
+            f"        min_delay=steps({literal(seconds)}),  # s",
+            f"        max_delay=steps({literal(seconds)}),",
+            "    ),",
+        ]
     return [*lines, "}"]
 
 

@@ -1,8 +1,8 @@
 """The robot's own model with the adaptation in it, as MJCF that stock MuJoCo loads.
 
-All values are copied from the model that the fit simulated, so that the file agrees with it by construction; a file that
-MuJoCo does not load, or in which a value did not arrive, is not written. Numbers are saved exactly and the notation of the
-original stays (`savecompiled` and `savecanonical` off).
+All values are copied from the model that the fit simulated, so that the file agrees with it by construction; a file
+that MuJoCo does not load, or in which a value did not arrive, is not written. Numbers are saved exactly and the
+notation of the original stays (`savecompiled` and `savecanonical` off).
 
 Delay stays outside: MuJoCo's own buffer starts filled with zeros, which commands every joint to 0 rad after each reset.
 """
@@ -28,9 +28,12 @@ from surefoot.sim.scene import DC_KD, DC_KP, DC_RESISTANCE, DC_VOLTAGE
 from surefoot.text import for_comment, one_line
 
 JOINT_FIELDS = {
-    "armature_kgm2": "dof_armature", "dry_friction_nm": "dof_frictionloss", "viscous_friction_nms": "dof_damping",
-    "spring_stiffness_nm_per_rad": "jnt_stiffness", "spring_rest_rad": "qpos_spring",
-}  # fmt: skip
+    "armature_kgm2": "dof_armature",
+    "dry_friction_nm": "dof_frictionloss",
+    "viscous_friction_nms": "dof_damping",
+    "spring_stiffness_nm_per_rad": "jnt_stiffness",
+    "spring_rest_rad": "qpos_spring",
+}
 BODY_FIELDS = ("body_mass", "body_inertia", "body_ipos", "body_iquat")
 BODY = frozenset({"base_mass_kg", "base_com_offset_m", "link_mass_kg"})
 GAINS = frozenset({"kp_nm_per_rad", "kd_nms_per_rad"})
@@ -66,7 +69,9 @@ def write_mjcf(path: Path, adaptation: Adaptation, robot: Robot) -> None:
 def _text(found: Adapted, folder: Path) -> str:
     robot = found.robot
     spec = load_spec(robot.model_path)
-    compile_spec(spec, robot.model_path)  # fuses static bodies, numbers the rest, and resolves what the file leaves open
+    compile_spec(
+        spec, robot.model_path
+    )  # fuses static bodies, numbers the rest, and resolves what the file leaves open
     spec.option.timestep = found.model.opt.timestep
     held = set(JOINT_FIELDS) | BODY
     _set_joints(spec, found)
@@ -110,8 +115,16 @@ def _set_bodies(spec: mujoco.MjSpec, found: Adapted) -> None:
     if not BODY & set(found.adaptation.settings):
         return
     model, own = found.model, found.worlds.model
-    changed = {b for b in range(1, model.nbody) for field in BODY_FIELDS if (getattr(model, field)[b] != getattr(own, field)[b]).any()}
-    rewritten = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE or spec.compiler.settotalmass > 0
+    changed = {
+        b
+        for b in range(1, model.nbody)
+        for field in BODY_FIELDS
+        if (getattr(model, field)[b] != getattr(own, field)[b]).any()
+    }
+    rewritten = (
+        spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+        or spec.compiler.settotalmass > 0
+    )
     for body in spec.bodies:
         if body.id in changed or (rewritten and body.id > 0 and model.body_mass[body.id] > 0):
             body.explicitinertial = True
@@ -126,7 +139,9 @@ def _set_bodies(spec: mujoco.MjSpec, found: Adapted) -> None:
 
 
 def _set_motors(spec: mujoco.MjSpec, found: Adapted) -> tuple[set[str], list[str]]:
-    """Patch the model's actuators, or add servos where a joint has none; which parameters are then held, and what to say."""
+    """Patch the model's actuators, or add servos where a joint has none; which parameters are then held,
+    and what to say.
+    """
     contract = found.robot.contract
     bare = not list(spec.actuators)
     kinds: dict[str, list[str]] = {"servo": [], "motor": [], "other": [], "added": []}
@@ -143,7 +158,11 @@ def _set_motors(spec: mujoco.MjSpec, found: Adapted) -> tuple[set[str], list[str
     if bare:
         data = upright(found.model, contract, found.robot.base, found.robot.base_height_m)
         spec.add_key(name=STAND, qpos=data.qpos, ctrl=found.rest_target_rad)
-    held = set(MOTOR) | (set() if kinds["motor"] else GAINS) | (set(TORQUE_SPEED) - {"battery_sag_per_kw"} if bare else set())
+    held = (
+        set(MOTOR)
+        | (set() if kinds["motor"] else GAINS)
+        | (set(TORQUE_SPEED) - {"battery_sag_per_kw"} if bare else set())
+    )
     return set() if kinds["other"] else held, _said(kinds, found, bare)
 
 
@@ -151,33 +170,52 @@ def _said(kinds: dict[str, list[str]], found: Adapted, bare: bool) -> list[str]:
     lines = []
     if bare:
         lines.append(
-            "The model has no actuators: position servos with the gains and torque limits of robot.yaml and the adaptation were added, one per policy joint in policy order; a control is a joint's target in rad."
+            "The model has no actuators: position servos with the gains and torque limits of robot.yaml and the"
+            " adaptation were added, one per policy joint in policy order; a control is a joint's target in rad."
         )
         lines.append(f"The keyframe {STAND} is the default pose on a floor at z = 0, with the servos' targets.")
     elif kinds["added"]:
-        lines.append(f"Joints without an actuator got a position servo, after the model's own: {', '.join(kinds['added'])}.")
+        lines.append(
+            f"Joints without an actuator got a position servo, after the model's own: {', '.join(kinds['added'])}."
+        )
     if kinds["servo"]:
         lines.append(
-            "The model's position servos have the gains and torque limits of robot.yaml and the adaptation, and take targets of any size."
+            "The model's position servos have the gains and torque limits of robot.yaml and the adaptation, and take"
+            " targets of any size."
         )
     if kinds["motor"]:
         kp, kd, _ = found.servos
-        rows = ", ".join(f"{n} {float(kp[i])!r} {float(kd[i])!r}" for i, n in enumerate(found.robot.contract.joints) if n in kinds["motor"])
+        rows = ", ".join(
+            f"{n} {float(kp[i])!r} {float(kd[i])!r}"
+            for i, n in enumerate(found.robot.contract.joints)
+            if n in kinds["motor"]
+        )
         lines.append(
-            f"The model's actuators are torque motors: limits and strength are in the file, the PD loop is yours to run. kp in N·m/rad and kd in N·m·s/rad: {rows}."
+            "The model's actuators are torque motors: limits and strength are in the file, the PD loop is yours to"
+            f" run. kp in N·m/rad and kd in N·m·s/rad: {rows}."
         )
     if kinds["other"]:
         lines.append(
-            f"These joints have actuators of a kind that is left as it was, gains, limits and strength included: {', '.join(kinds['other'])}."
+            "These joints have actuators of a kind that is left as it was, gains, limits and strength included:"
+            f" {', '.join(kinds['other'])}."
         )
     return lines
 
 
 def _kind(actuator: mujoco.MjsActuator) -> str:
-    plain = actuator.dyntype == mujoco.mjtDyn.mjDYN_NONE and actuator.gaintype == mujoco.mjtGain.mjGAIN_FIXED and actuator.gear[0] != 0
+    plain = (
+        actuator.dyntype == mujoco.mjtDyn.mjDYN_NONE
+        and actuator.gaintype == mujoco.mjtGain.mjGAIN_FIXED
+        and actuator.gear[0] != 0
+    )
     if plain and actuator.biastype == mujoco.mjtBias.mjBIAS_NONE:
         return "motor"
-    if plain and actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE and actuator.gear[0] == 1 and actuator.biasprm[0] == 0:
+    if (
+        plain
+        and actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE
+        and actuator.gear[0] == 1
+        and actuator.biasprm[0] == 0
+    ):
         return "servo" if actuator.gainprm[0] == -actuator.biasprm[1] > 0 else "other"
     return "other"
 
@@ -201,14 +239,18 @@ def _add_servo(spec: mujoco.MjSpec, found: Adapted, i: int) -> None:
     name, gain = found.robot.contract.joints[i], found.model.actuator_gainprm[i]
     kp, kd, limit = (float(values[i]) for values in found.servos)
     taken = spec.actuator(name) is not None
-    motor = spec.add_actuator(name=f"surefoot_{name}" if taken else name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    motor = spec.add_actuator(
+        name=f"surefoot_{name}" if taken else name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT
+    )
     for field, value in PLAIN.items():  # not what the model's <default> says
         setattr(motor, field, value)
     if found.worlds.scene.torque_speed:
         motor.set_to_dcmotor(
-            motorconst=[1.0, 1.0], resistance=gain[DC_RESISTANCE], ctrlspec=int(mujoco.mjtCtrlInput.mjINPUT_POS),
+            motorconst=[1.0, 1.0],
+            resistance=gain[DC_RESISTANCE],
+            ctrlspec=int(mujoco.mjtCtrlInput.mjINPUT_POS),
             controller=[gain[DC_KP], 0.0, gain[DC_KD], 0.0, 0.0, gain[DC_VOLTAGE]],
-        )  # fmt: skip
+        )
     else:
         motor.set_to_position(kp=kp, kv=kd)
     motor.ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
@@ -217,9 +259,14 @@ def _add_servo(spec: mujoco.MjSpec, found: Adapted, i: int) -> None:
 
 
 PLAIN: dict[str, object] = {
-    "gear": [1.0, 0, 0, 0, 0, 0], "armature": 0.0, "damping": [0.0, 0.0, 0.0], "delay": 0.0, "nsample": 0, "inheritrange": 0.0,
+    "gear": [1.0, 0, 0, 0, 0, 0],
+    "armature": 0.0,
+    "damping": [0.0, 0.0, 0.0],
+    "delay": 0.0,
+    "nsample": 0,
+    "inheritrange": 0.0,
     "actlimited": mujoco.mjtLimited.mjLIMITED_FALSE,
-}  # fmt: skip
+}
 
 
 def _set_floor(spec: mujoco.MjSpec, found: Adapted) -> bool:
@@ -245,7 +292,8 @@ def _set_files(spec: mujoco.MjSpec, robot: Robot) -> None:
         file = next((place / name for place in places if (place / name).is_file()), None)
         if file is None:
             raise FitError(
-                f"{robot.model_path} names the file {name}, which is not found beside it; put it there, or the exported model could not find it either"
+                f"{robot.model_path} names the file {name}, which is not found beside it; put it there, or the exported"
+                " model could not find it either"
             )
         return file.as_posix()
 
@@ -269,7 +317,8 @@ def _relative_files(text: str, folder: Path) -> str:
             element.set(key, Path(os.path.relpath(element.attrib[key], folder.resolve())).as_posix())
         except ValueError:  # Windows
             raise FitError(
-                f"{element.attrib[key]} and {folder} are on different drives, so that no path leads from one to the other; choose another place with --out"
+                f"{element.attrib[key]} and {folder} are on different drives, so that no path leads from one to the"
+                " other; choose another place with --out"
             ) from None
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -278,11 +327,18 @@ def _comment(found: Adapted, held: set[str], remarks: list[str], own: str) -> st
     lines = [*origin(found), f"The time step is that of the fit, {float(found.model.opt.timestep)!r} s.", *remarks]
     missing = left_out(found, held)
     if "delay_s" in found.adaptation.settings:
-        remarks_on_delay = "MuJoCo's own delay starts with a buffer of zeros, which commands joints to 0 rad after each reset; delay the commands in your loop instead."
+        remarks_on_delay = (
+            "MuJoCo's own delay starts with a buffer of zeros, which commands joints to 0 rad after each reset; delay"
+            " the commands in your loop instead."
+        )
         missing = [f"{line} ({remarks_on_delay})" if line.startswith("delay_s") else line for line in missing]
     if {"action_scale_rad", "action_offset_rad", "encoder_bias_rad"} & set(found.adaptation.settings):
         lines.append("A servo's target is pose + action_offset - encoder_bias + action_scale * action.")
-    lines += ["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)] if missing else ["All settings are in this file."]
+    lines += (
+        ["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)]
+        if missing
+        else ["All settings are in this file."]
+    )
     if any("--" in line for line in lines):
         lines.append("XML allows no double hyphen here: an option such as `- -out` is written with the two together.")
     if own and own.strip():
@@ -305,5 +361,6 @@ def _check(found: Adapted, path: Path) -> None:
         wanted, got = getattr(found.model, field), getattr(model, field)
         if wanted.shape != got.shape or not np.allclose(wanted, got, rtol=1e-9, atol=1e-12):
             raise FitError(
-                f"{field} of the exported model is not that of the adaptation, so nothing was written; a setting of the model's <compiler> changes it on loading"
+                f"{field} of the exported model is not that of the adaptation, so nothing was written; a setting of the"
+                " model's <compiler> changes it on loading"
             )

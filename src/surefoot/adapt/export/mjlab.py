@@ -1,4 +1,5 @@
-"""A Python file for mjlab (written for 1.6): actuator configs, a function that changes the MjSpec, randomization events.
+"""A Python file for mjlab (written for 1.6): actuator configs, a function that changes the MjSpec,
+randomization events.
 
 mjlab is MuJoCo underneath: armature, frictionloss and viscous_damping mean what they mean here. Its delays are whole
 physics steps; it draws a delay anew at every step unless told otherwise.
@@ -17,11 +18,22 @@ from surefoot.sim.parameters import TORQUE_SPEED
 
 HELD = frozenset(
     {
-        "armature_kgm2", "dry_friction_nm", "viscous_friction_nms", "spring_stiffness_nm_per_rad", "spring_rest_rad",
-        "kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "motor_strength", "delay_s", "encoder_bias_rad", "base_mass_kg",
-        "base_com_offset_m", "link_mass_kg",
+        "armature_kgm2",
+        "dry_friction_nm",
+        "viscous_friction_nms",
+        "spring_stiffness_nm_per_rad",
+        "spring_rest_rad",
+        "kp_nm_per_rad",
+        "kd_nms_per_rad",
+        "torque_limit_nm",
+        "motor_strength",
+        "delay_s",
+        "encoder_bias_rad",
+        "base_mass_kg",
+        "base_com_offset_m",
+        "link_mass_kg",
     }
-)  # fmt: skip
+)
 JOINT_EVENTS = {  # parameters whose range one event by joint name sets: mjlab's function
     "armature_kgm2": "joint_armature",
     "dry_friction_nm": "joint_friction",
@@ -49,7 +61,11 @@ def mjlab_config(adaptation: Adaptation, robot: Robot) -> str:
     found = adapt(adaptation, robot)
     limited = _torque_speed(found)
     held = HELD | (TORQUE_SPEED - {"battery_sag_per_kw"} if limited.all() else set())
-    about = [*origin(found), "For mjlab 1.6 and newer; before, a DelayedActuatorCfg around each config held its delay.", *USE.splitlines()]
+    about = [
+        *origin(found),
+        "For mjlab 1.6 and newer; before, a DelayedActuatorCfg around each config held its delay.",
+        *USE.splitlines(),
+    ]
     lines = head(about, left_out(found, held), bool(HEAT & set(adaptation.settings)))
     kind = "DcMotorActuatorCfg" if limited.all() else "BuiltinPositionActuatorCfg"
     lines += [IMPORTS.format(actuator=kind), physics_dt(found), STEPS, "", "ACTUATORS = ("]
@@ -69,10 +85,13 @@ def _actuator(found: Adapted, i: int, kind: str) -> list[str]:
     model, name = found.model, found.robot.contract.joints[i]
     dof = model.jnt_dofadr[model.joint(name).id]
     fields = [
-        ("stiffness", kp[i], "N·m/rad"), ("damping", kd[i], "N·m·s/rad"), ("effort_limit", limit[i], "N·m"),
-        ("armature", model.dof_armature[dof], "kg·m²"), ("frictionloss", model.dof_frictionloss[dof], "N·m"),
+        ("stiffness", kp[i], "N·m/rad"),
+        ("damping", kd[i], "N·m·s/rad"),
+        ("effort_limit", limit[i], "N·m"),
+        ("armature", model.dof_armature[dof], "kg·m²"),
+        ("frictionloss", model.dof_frictionloss[dof], "N·m"),
         ("viscous_damping", model.dof_damping[dof], "N·m·s/rad"),
-    ]  # fmt: skip
+    ]
     if kind == "DcMotorActuatorCfg":
         level = found.value("battery_level")
         fields += [
@@ -84,7 +103,11 @@ def _actuator(found: Adapted, i: int, kind: str) -> list[str]:
         f"    {kind}(",
         f"        target_names_expr=({literal(pattern(name))},),",
         *(f"        {field}={literal(value)},  # {unit}" for field, value, unit in fields),
-        *((f"        delay_min_lag=steps({delay}),  # s", f"        delay_max_lag=steps({delay}),") if float(delay) > 0 else ()),
+        *(
+            (f"        delay_min_lag=steps({delay}),  # s", f"        delay_max_lag=steps({delay}),")
+            if float(delay) > 0
+            else ()
+        ),
         "    ),",
     ]
 
@@ -92,7 +115,10 @@ def _actuator(found: Adapted, i: int, kind: str) -> list[str]:
 def _change_spec(found: Adapted) -> list[str]:
     """Springs and masses, which no actuator config holds; bodies and joints are those of the robot's own model."""
     model, own, settings = found.model, found.worlds.model, found.adaptation.settings
-    lines = ["def change_spec(spec):", '    """Springs, masses and centres of mass, in a mujoco.MjSpec of the robot."""']
+    lines = [
+        "def change_spec(spec):",
+        '    """Springs, masses and centres of mass, in a mujoco.MjSpec of the robot."""',
+    ]
     for name in found.robot.contract.joints:
         index = model.joint(name).id
         stiffness, rest = model.jnt_stiffness[index], model.qpos_spring[model.jnt_qposadr[index]]
@@ -109,7 +135,10 @@ def _change_spec(found: Adapted) -> list[str]:
         if where is None:
             lines.append(f"    # body {b} of the model has no name; its mass is {mass} kg")
             continue
-        lines.append(f"    _inertial(spec, {where}, mass={mass}, ipos={ipos}, iquat={iquat}, inertia={inertia})  # kg, m, 1, kg·m²")
+        lines.append(
+            f"    _inertial(spec, {where}, mass={mass}, ipos={ipos}, iquat={iquat}, inertia={inertia})  # kg, m, 1,"
+            " kg·m²"
+        )
     lines.append("    return spec")
     if any("_rest(" in line for line in lines):
         lines = [*REST.strip().splitlines(), "", "", *lines]
@@ -144,14 +173,20 @@ def _events(found: Adapted) -> list[str]:
 
     for name, function in JOINT_EVENTS.items():
         if name in ranges:
-            add(name, function, f"'asset_cfg': SceneEntityCfg(ROBOT), 'operation': 'abs', 'ranges': by_pattern({literal(name)})")
+            add(
+                name,
+                function,
+                f"'asset_cfg': SceneEntityCfg(ROBOT), 'operation': 'abs', 'ranges': by_pattern({literal(name)})",
+            )
     if "base_mass_kg" in ranges:  # mass and inertia together: both scale by exp(2 alpha)
         mass = float(found.value("base_mass_kg"))
         alpha = tuple(0.5 * math.log(end / mass) for end in ranges["base_mass_kg"][""])
         add("base_mass_kg", "pseudo_inertia", f"'asset_cfg': {base}, 'alpha_range': {literal(alpha)}")
     if "base_com_offset_m" in ranges:  # after the mass, whose event writes the centre of mass too
         offset = dict(zip("xyz", found.value("base_com_offset_m").tolist(), strict=True))
-        spans = {axis: (span[0] - offset[axis], span[1] - offset[axis]) for axis, span in ranges["base_com_offset_m"].items()}
+        spans = {
+            axis: (span[0] - offset[axis], span[1] - offset[axis]) for axis, span in ranges["base_com_offset_m"].items()
+        }
         inner = ", ".join(f"{'xyz'.index(axis)}: {literal(span)}" for axis, span in spans.items())
         add("base_com_offset_m", "body_com_offset", f"'asset_cfg': {base}, 'operation': 'add', 'ranges': {{{inner}}}")
     lines.append("}")

@@ -1,6 +1,7 @@
 """What an adaptation adds beyond the model, as one Python file that needs NumPy and nothing else.
 
-It computes as `Worlds` does, terms in double and the network in single precision, so that both agree to the last digits.
+It computes as `Worlds` does, terms in double and the network in single precision, so that both agree to the
+last digits.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,13 @@ from surefoot.sim.residual import SLOW_RAD_S, Adds
 from surefoot.text import for_comment
 
 WIDTH = 120  # of a line of numbers
-CHAIN = ("delay_s", "encoder_bias_rad", "backlash_rad", "action_scale_rad", "observation_delay_s")  # what the inputs pass through
+CHAIN = (
+    "delay_s",
+    "encoder_bias_rad",
+    "backlash_rad",
+    "action_scale_rad",
+    "observation_delay_s",
+)  # what the inputs pass through
 METHOD: dict[Adds, str] = {"torque": "torque", "action": "target_shift"}
 TERM = {
     "constant": "{name}",
@@ -28,12 +35,18 @@ TERM = {
     "error": "{name} * error_rad",
 }
 SAYS: dict[Adds, str] = {
-    "torque": "Torque to add to the joints at each physics step, N·m; error_rad is the servo's delayed target minus position.",
-    "action": "Shift of the targets to add at each tick of the policy, rad; error_rad is the policy's target minus measured position.",
+    "torque": (
+        "Torque to add to the joints at each physics step, N·m; error_rad is the servo's delayed target minus position."
+    ),
+    "action": (
+        "Shift of the targets to add at each tick of the policy, rad; error_rad is the policy's target minus measured"
+        " position."
+    ),
 }
 SHAPES = """Inputs are arrays (..., {n}) in rad, rad and rad/s, the output is alike; joints are in policy order, by name in JOINTS."""
 EXAMPLE: dict[Adds, str] = {
-    "torque": """
+    "torque": (
+        """
 residual.torque(error_rad, position_rad, velocity_rad_s) gives N·m, to be added at each physics step ({physics} Hz in the fit).
 error_rad is what the position servo sees: its target, after the delay of the command, minus the joint's position.
 It acts past the motor's torque limit, so it goes to qfrc_applied and not into the servo. In plain MuJoCo:
@@ -45,8 +58,10 @@ It acts past the motor's torque limit, so it goes to qfrc_applied and not into t
     q, v = data.qpos[places], data.qvel[dofs]  # from here on before each mj_step; target: what the servos are told, delayed
     data.qfrc_applied[dofs] = residual.torque(target - q, q, v)
     mujoco.mj_step(model, data)
-""",
-    "action": """
+"""
+    ),
+    "action": (
+        """
 residual.target_shift(error_rad, position_rad, velocity_rad_s) gives rad, to be added at each tick of the policy ({control} Hz).
 error_rad is the target that the policy means, default pose + scale * clipped action, minus the measured position; position and
 velocity are those that the policy observes. The sum goes to the servos, before the delay of the command:
@@ -55,7 +70,8 @@ velocity are those that the policy observes. The sum goes to the servos, before 
 
     target = pose_rad + scale_rad * np.clip(action, -{clip}, {clip})  # from here on at each tick of the policy
     target = target + residual.target_shift(target - q, q, v)
-""",
+"""
+    ),
 }
 NETWORK = '''
     def network(self, error_rad, position_rad, velocity_rad_s):
@@ -75,7 +91,9 @@ def numpy_class(adaptation: Adaptation, robot: Robot) -> str:
     lines = [*_docstring(_head(found, parts)), "", "import numpy as np", ""]
     lines += ["JOINTS = (", *_wrapped(map(literal, robot.contract.joints)), ")  # policy order"]
     if any("position" in part.terms for part in parts):
-        lines += _array("POSE_RAD", usual_pose(robot), "that positions count from: the mean default pose of each type of joint")
+        lines += _array(
+            "POSE_RAD", usual_pose(robot), "that positions count from: the mean default pose of each type of joint"
+        )
     for part in parts:
         for kind, weight in part.terms.items():
             lines += _array(part.name(kind).upper(), weight.tolist(), PARAMETERS[part.name(kind)].unit)
@@ -99,13 +117,18 @@ def _head(found: Adapted, parts: tuple[Added, ...]) -> list[str]:
     for part in parts:
         lines += (
             EXAMPLE[part.adds]
-            .format(physics=repr(found.robot.physics_hz), control=repr(contract.control_hz), clip=repr(contract.action_clip))
+            .format(
+                physics=repr(found.robot.physics_hz), control=repr(contract.control_hz), clip=repr(contract.action_clip)
+            )
             .splitlines()
         )
     if chain:
         lines += ["", "On the way of commands and readings, and yours to add:", *(f"  {line}" for line in chain)]
     if "action_scale_rad" in settings and any(part.adds == "action" for part in parts):
-        lines.append("error_rad takes the scale of robot.yaml, the servos the fitted one: default pose + that scale * action + the shift.")
+        lines.append(
+            "error_rad takes the scale of robot.yaml, the servos the fitted one: default pose + that scale * action +"
+            " the shift."
+        )
     if others:
         lines += ["", f"In the model of `surefoot adapt export --to mjcf` or in its head: {', '.join(others)}."]
     return lines
@@ -142,9 +165,17 @@ def _layers(part: Added, net: ResidualNet, joints: tuple[str, ...]) -> list[str]
         lines += ["    (", "        np.array(["]
         for k, block in enumerate(weight[first]):
             names = ", ".join(for_comment(name) for name, of in zip(joints, group, strict=True) if of == k)
-            lines += [f"            [  # {names}", *(f"                {row}," for row in _rows(block)), "            ],"]
+            lines += [
+                f"            [  # {names}",
+                *(f"                {row}," for row in _rows(block)),
+                "            ],",
+            ]
         lines += ["        ], dtype=np.float32)[GROUP],", "        np.array(["]
-        lines += [*(f"            {row}," for row in _rows(bias[first, :, 0])), "        ], dtype=np.float32)[GROUP][..., None],", "    ),"]
+        lines += [
+            *(f"            {row}," for row in _rows(bias[first, :, 0])),
+            "        ], dtype=np.float32)[GROUP][..., None],",
+            "    ),",
+        ]
     return [*lines, ")"]
 
 

@@ -1,4 +1,6 @@
-"""What an adaptation adds beyond the model, as an ONNX file: for simulators that run on other devices or in other languages."""
+"""What an adaptation adds beyond the model, as an ONNX file: for simulators that run on other devices or in
+other languages.
+"""
 
 import json
 from pathlib import Path
@@ -22,8 +24,13 @@ from surefoot.text import one_line
 INPUTS = ("error_rad", "position_rad", "velocity_rad_s")
 OUTPUT: dict[Adds, str] = {"torque": "torque_nm", "action": "target_shift_rad"}
 SAYS: dict[Adds, str] = {
-    "torque": "N·m on the joints, to be added at each physics step; error_rad is the servo's delayed target minus position",
-    "action": "rad, to be added to the servos' targets at each tick of the policy; error_rad is the policy's target minus measured position",
+    "torque": (
+        "N·m on the joints, to be added at each physics step; error_rad is the servo's delayed target minus position"
+    ),
+    "action": (
+        "rad, to be added to the servos' targets at each tick of the policy; error_rad is the policy's target minus"
+        " measured position"
+    ),
 }
 
 
@@ -53,7 +60,9 @@ def _model(parts: tuple[Added, ...], robot: Robot) -> onnx.ModelProto:
         [helper.make_tensor_value_info(OUTPUT[part.adds], TensorProto.FLOAT, shape) for part in parts],
         graph.initializers,
     )
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="surefoot")
+    model = helper.make_model(
+        made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="surefoot"
+    )
     onnx.checker.check_model(model)
     return model
 
@@ -75,7 +84,9 @@ class _Graph:
         """A constant, in single precision unless it counts; its name."""
         value = np.asarray(value)
         value = value if value.dtype == np.int64 else value.astype(np.float32)
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(value), f"{name}_{len(self.initializers)}"))
+        self.initializers.append(
+            numpy_helper.from_array(np.ascontiguousarray(value), f"{name}_{len(self.initializers)}")
+        )
         return self.initializers[-1].name
 
 
@@ -83,9 +94,15 @@ def _terms(graph: _Graph, part: Added, pose_rad: np.ndarray) -> str:
     """The sum of the terms; those of constant and position are always there, and give it the shape of a batch."""
     error, position, velocity = INPUTS
     zero = np.zeros(pose_rad.shape)
-    inputs = {"position": graph.add("Sub", [position, graph.constant("pose_rad", pose_rad)]), "velocity": velocity, "error": error}
+    inputs = {
+        "position": graph.add("Sub", [position, graph.constant("pose_rad", pose_rad)]),
+        "velocity": velocity,
+        "error": error,
+    }
     if "direction" in part.terms:
-        inputs["direction"] = graph.add("Tanh", [graph.add("Div", [velocity, graph.constant("slow_rad_s", np.array(SLOW_RAD_S))])])
+        inputs["direction"] = graph.add(
+            "Tanh", [graph.add("Div", [velocity, graph.constant("slow_rad_s", np.array(SLOW_RAD_S))])]
+        )
     weights = {"position": zero, **part.terms}
     total = graph.constant("constant", weights.pop("constant", zero))
     for kind, weight in weights.items():
@@ -108,9 +125,14 @@ def _network(graph: _Graph, net: ResidualNet) -> str:
 def _metadata(found: Adapted, parts: tuple[Added, ...]) -> dict[str, str]:
     adaptation, robot = found.adaptation, found.robot
     return {
-        "robot": one_line(robot.name), "robot_hash": robot.hash, "family": one_line(adaptation.family),
-        "adaptation_hash": adaptation_hash(found), "joints": json.dumps(robot.contract.joints),
+        "robot": one_line(robot.name),
+        "robot_hash": robot.hash,
+        "family": one_line(adaptation.family),
+        "adaptation_hash": adaptation_hash(found),
+        "joints": json.dumps(robot.contract.joints),
         **{OUTPUT[part.adds]: SAYS[part.adds] for part in parts},
-        "physics_hz": repr(robot.physics_hz), "control_hz": repr(robot.contract.control_hz), "surefoot": __version__,
+        "physics_hz": repr(robot.physics_hz),
+        "control_hz": repr(robot.contract.control_hz),
+        "surefoot": __version__,
         "provenance": json.dumps(adaptation.provenance, default=str),
-    }  # fmt: skip
+    }

@@ -1,7 +1,7 @@
 """Writing Python source from values, so that nothing from a file can become code.
 
-Values pass through `ascii`, and text in comments through `for_comment`, which escapes backslashes too. The first two lines
-are fixed: Python looks there for an encoding, and another encoding could turn any later comment into code.
+Values pass through `ascii`, and text in comments through `for_comment`, which escapes backslashes too. The first two
+lines are fixed: Python looks there for an encoding, and another encoding could turn any later comment into code.
 """
 
 import re
@@ -19,7 +19,10 @@ def steps(delay_s: float) -> int:
     return round(delay_s / PHYSICS_DT_S)
 '''
 
-FIRST_LINES = ["# -*- coding: utf-8 -*-", "# Written by Surefoot from an adaptation. Text from files is escaped in these comments."]
+FIRST_LINES = [
+    "# -*- coding: utf-8 -*-",
+    "# Written by Surefoot from an adaptation. Text from files is escaped in these comments.",
+]
 
 
 def comments(lines: list[str]) -> list[str]:
@@ -46,20 +49,30 @@ def pattern(name: str) -> str:
 
 def physics_dt(found: Adapted) -> str:
     """The constant that delays are counted in."""
-    return f"PHYSICS_DT_S = {float(found.model.opt.timestep)!r}  # s, of the fit; set it to the time step of your simulation"
+    return (
+        f"PHYSICS_DT_S = {float(found.model.opt.timestep)!r}  # s, of the fit; set it to the time step of your"
+        " simulation"
+    )
 
 
 def ranges_table(found: Adapted) -> list[str]:
     """RANGES: every identified range, by parameter and then by joint, axis or body where it has several values."""
     lines = [
-        "# 90 % intervals of the fit, by Surefoot's parameter (units in the names), and by joint or axis. EVENTS read them.",
+        (
+            "# 90 % intervals of the fit, by Surefoot's parameter (units in the names), and by joint or axis. EVENTS"
+            " read them."
+        ),
         "RANGES = {",
     ]
     for name, by in ranges_by_entry(found).items():
         if "" in by:
             lines.append(f"    {literal(name)}: {literal(by[''])},")
         else:
-            lines += [f"    {literal(name)}: {{", *(f"        {literal(where)}: {literal(span)}," for where, span in by.items()), "    },"]
+            lines += [
+                f"    {literal(name)}: {{",
+                *(f"        {literal(where)}: {literal(span)}," for where, span in by.items()),
+                "    },",
+            ]
     return [*lines, "}"]
 
 
@@ -67,5 +80,12 @@ def head(lines: list[str], missing: list[str], warm: bool) -> list[str]:
     """The comment at the top of a file; `warm` where heat is among the settings."""
     lines = lines + (["Gains and limits are those at the motors' start temperature."] if warm else [])
     return FIRST_LINES + comments(
-        [*lines, *(["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)] if missing else ["All settings are in it."])]
+        [
+            *lines,
+            *(
+                ["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)]
+                if missing
+                else ["All settings are in it."]
+            ),
+        ]
     )

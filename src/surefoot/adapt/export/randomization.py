@@ -1,4 +1,6 @@
-"""The spread that a fit leaves open, as ranges for domain randomization: what the log could not tell, the policy must bear."""
+"""The spread that a fit leaves open, as ranges for domain randomization: what the log could not tell, the
+policy must bear.
+"""
 
 from surefoot.adapt.adaptation import Adaptation, Fitted
 from surefoot.adapt.export.adapted import Adapted, adapt, entries, left_out, origin
@@ -22,7 +24,10 @@ def ranges_by_entry(found: Adapted) -> dict[str, dict[str, Range]]:
         names = found.worlds.names(knob.parameter) or ("",)
         for where in knob.where or names:
             if where not in names:
-                raise FitError(f"the knob {shown(knob.name)} is of {shown(where)}, which {found.robot.name} does not have; fit again")
+                raise FitError(
+                    f"the knob {shown(knob.name)} is of {shown(where)}, which {found.robot.name} does not have; fit"
+                    " again"
+                )
             ranges.setdefault(knob.parameter, {})[where] = _range(knob)
     return ranges
 
@@ -54,7 +59,9 @@ def randomization_table(adaptation: Adaptation, robot: Robot) -> str:
         spans = [ranges[name].get(where, (value, value)) for where, value in values.items()]
         low, high = min(span[0] for span in spans), max(span[1] for span in spans)
         knobs = [knob for knob in _identified(adaptation) if knob.parameter == name]
-        together = ", together: true" if len(values) > 1 and len(knobs) == 1 and len(ranges[name]) == len(values) else ""
+        together = (
+            ", together: true" if len(values) > 1 and len(knobs) == 1 and len(ranges[name]) == len(values) else ""
+        )
         lines.append(f"{name}: {{set: [{low!r}, {high!r}]{together}}}{said}")
         if len(set(spans)) > 1:
             wide += [f"{knob.name}: {_range(knob)[0]!r} to {_range(knob)[1]!r}" for knob in knobs]

@@ -1,4 +1,5 @@
-"""The doctor: a log and the robot it should be of, in; findings with evidence, reason and fix, and the usable rows, out.
+"""The doctor: a log and the robot it should be of, in; findings with evidence, reason and fix, and the
+usable rows, out.
 
 It must not know simulators: all that it holds against a log are the robot's contract, its kinematics and its policy.
 """
@@ -13,7 +14,15 @@ from surefoot.logs.doctor.action_size import check_size
 from surefoot.logs.doctor.channels import Ailing, check_channels, check_numbers
 from surefoot.logs.doctor.falls import check_falls, check_idle
 from surefoot.logs.doctor.findings import ORDER, Delay, Diagnosis, Finding, Severity, Span, listed, merged
-from surefoot.logs.doctor.joints import Fault, check_crossed, check_mapping, check_range, check_velocity, mapping_findings, repaired
+from surefoot.logs.doctor.joints import (
+    Fault,
+    check_crossed,
+    check_mapping,
+    check_range,
+    check_velocity,
+    mapping_findings,
+    repaired,
+)
 from surefoot.logs.doctor.legs import Legs
 from surefoot.logs.doctor.policy import check_policy
 from surefoot.logs.doctor.servo import (
@@ -57,7 +66,11 @@ def diagnose(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, need
     order, found = _joint_order(log, robot)
     findings += found + _provenance(log, robot)
     findings = _posture(log, robot) + findings  # first, since much of the rest follows from it
-    left_out = (("not a number", ~numbers), ("repeated or missing time", ~clock.sound), ("frozen channel", ailing.frozen))
+    left_out = (
+        ("not a number", ~numbers),
+        ("repeated or missing time", ~clock.sound),
+        ("frozen channel", ailing.frozen),
+    )
     cuts = [(span, why) for why, mask in left_out for span in spans(mask, log)]
     delay = None
     if order is not None and sound.any() and clock.period_s > 0:
@@ -73,17 +86,31 @@ def diagnose(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, need
     findings = merged(findings)
     findings.sort(key=lambda finding: ORDER[finding.severity])
     return Diagnosis(
-        findings=tuple(findings), usable=sound, cuts=tuple(cuts), delay=delay, usable_s=usable_s, needed_s=needed_s, coverage=grid,
+        findings=tuple(findings),
+        usable=sound,
+        cuts=tuple(cuts),
+        delay=delay,
+        usable_s=usable_s,
+        needed_s=needed_s,
+        coverage=grid,
         proposal=commands.propose(missing, usable_s, needed_s),
-    )  # fmt: skip
+    )
 
 
 def _look(
-    log: RobotLog, robot: Robot, policy: OnnxPolicy | None, clock: Clock, sound: np.ndarray, order: list[int], ailing: Ailing
+    log: RobotLog,
+    robot: Robot,
+    policy: OnnxPolicy | None,
+    clock: Clock,
+    sound: np.ndarray,
+    order: list[int],
+    ailing: Ailing,
 ) -> tuple[np.ndarray, list[tuple[Span, str]], Delay | None, list[Finding]]:
     """All checks that need joints in order and a clock: rows to cut, why, the delay and what was found."""
     legs = Legs(robot)
-    dead, rough = ({i for i, name in enumerate(robot.contract.joints) if name in ill} for ill in (ailing.dead, ailing.rough))
+    dead, rough = (
+        {i for i, name in enumerate(robot.contract.joints) if name in ill} for ill in (ailing.dead, ailing.rough)
+    )
     whole = make_signals(log, robot, legs.imu_rotation, order, sound, clock.breaks, clock.period_s)
     findings: list[Finding] = []
     as_logged = whole
@@ -126,7 +153,9 @@ def _look(
     return cut, cuts + more, delay, findings
 
 
-def _joints(walking: Signals, legs: Legs, dead: set[int], rough: set[int], log: RobotLog) -> tuple[Signals, list[Fault], list[Finding]]:
+def _joints(
+    walking: Signals, legs: Legs, dead: set[int], rough: set[int], log: RobotLog
+) -> tuple[Signals, list[Fault], list[Finding]]:
     """Position and velocity against each other, against the ground and against the joints' ranges."""
     derived = commands.derived(log.metadata, "velocity")
     walking, faults, findings = check_velocity(walking, legs, dead, rough, derived is not None)
@@ -135,11 +164,14 @@ def _joints(walking: Signals, legs: Legs, dead: set[int], rough: set[int], log: 
     if derived is not None:
         findings.append(
             Finding(
-                "derived-velocity", "note", "joint velocities were not recorded: they were derived from the positions",
-                f"the importer says: {derived}", "a filter smooths them, and they say nothing that the positions do not",
+                "derived-velocity",
+                "note",
+                "joint velocities were not recorded: they were derived from the positions",
+                f"the importer says: {derived}",
+                "a filter smooths them, and they say nothing that the positions do not",
                 "record velocities as the motors report them, if they do",
             )
-        )  # fmt: skip
+        )
     return walking, faults + more + others, findings + found
 
 
@@ -152,20 +184,29 @@ def _joint_order(log: RobotLog, robot: Robot) -> tuple[list[int] | None, list[Fi
         hint = nearest(unknown[0], missing) if unknown else ""
         return None, [
             Finding(
-                "joint-names", "error", f"the log does not hold {listed(missing)} of {robot.name}",
-                f"the log's joints are {listed(log.joints, 12)}" + (f"; {unknown[0]!r} is not the robot's{hint}" if unknown else ""),
-                "without names nobody knows which column is which joint", "name the joints as robot.yaml does when importing, or give the right --robot",
+                "joint-names",
+                "error",
+                f"the log does not hold {listed(missing)} of {robot.name}",
+                f"the log's joints are {listed(log.joints, 12)}"
+                + (f"; {unknown[0]!r} is not the robot's{hint}" if unknown else ""),
+                "without names nobody knows which column is which joint",
+                "name the joints as robot.yaml does when importing, or give the right --robot",
                 joints=tuple(missing),
             )
-        ]  # fmt: skip
+        ]
     order = [log.joints.index(name) for name in names]
     if log.joints == names:
         return order, []
     finding = Finding(
-        "joint-order", "warning", "the log's joints stand in another order than the policy's" + (f", with {listed(unknown)} besides" if unknown else ""),
-        f"the log: {listed(log.joints, 12)}", "the names tell them apart, but code that trusts the order would mix them up",
-        "import the log again for this robot: it then stands in the policy's order", joints=tuple(name for name, own in zip(names, log.joints, strict=False) if name != own),
-    )  # fmt: skip
+        "joint-order",
+        "warning",
+        "the log's joints stand in another order than the policy's"
+        + (f", with {listed(unknown)} besides" if unknown else ""),
+        f"the log: {listed(log.joints, 12)}",
+        "the names tell them apart, but code that trusts the order would mix them up",
+        "import the log again for this robot: it then stands in the policy's order",
+        joints=tuple(name for name, own in zip(names, log.joints, strict=False) if name != own),
+    )
     return order, [finding]
 
 
@@ -176,11 +217,15 @@ def _provenance(log: RobotLog, robot: Robot) -> list[Finding]:
         return []
     return [
         Finding(
-            "other-contract", "warning", f"the log was recorded under another contract than this {robot.name}'s",
-            f"the log says {log.metadata.get('robot', 'a robot')} with the contract {said[:12]}, robot.yaml gives {robot.contract_hash[:12]}",
-            "gains, scales, pose or rates changed since: the same action means another motion", "give the robot.yaml that the log was recorded with",
+            "other-contract",
+            "warning",
+            f"the log was recorded under another contract than this {robot.name}'s",
+            f"the log says {log.metadata.get('robot', 'a robot')} with the contract {said[:12]}, robot.yaml gives"
+            f" {robot.contract_hash[:12]}",
+            "gains, scales, pose or rates changed since: the same action means another motion",
+            "give the robot.yaml that the log was recorded with",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _posture(log: RobotLog, robot: Robot) -> list[Finding]:
@@ -190,8 +235,11 @@ def _posture(log: RobotLog, robot: Robot) -> list[Finding]:
         return []
     return [
         Finding(
-            "posture", "error", f"the log is of a robot in the posture {shown(said)}; give its policy with --policy",
-            f"it is looked at as {robot.posture.name!r}", "what is up, ahead and fallen is another direction in another posture",
+            "posture",
+            "error",
+            f"the log is of a robot in the posture {shown(said)}; give its policy with --policy",
+            f"it is looked at as {robot.posture.name!r}",
+            "what is up, ahead and fallen is another direction in another posture",
             "give the policy that the robot ran with --policy: its file says how it stands",
         )
-    ]  # fmt: skip
+    ]

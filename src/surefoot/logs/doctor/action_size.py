@@ -11,8 +11,8 @@ from surefoot.logs.doctor.signals import Signals
 OFFSET_RAD = 0.12  # of one joint, beyond half of what its share of the weight explains
 LARGE_OFFSET_RAD = 0.4
 ASYMMETRY_RAD = 0.1  # between a joint and its mirror image; a careless calibration is off by 0.05
-# Share of the target's motion that the joint makes, over work of the servo per work of its damping. 0.24 to 0.64 for stiff
-# and soft, strong and weak, free and sliding robots of two kinds; the square of a wrong scale multiplies it.
+# Share of the target's motion that the joint makes, over work of the servo per work of its damping. 0.24 to 0.64 for
+# stiff and soft, strong and weak, free and sliding robots of two kinds; the square of a wrong scale multiplies it.
 SIZE_RANGE = (0.19, 0.8)
 SIZE_CENTRE = 0.37
 PARTNER_RATIO = 1.7
@@ -44,12 +44,15 @@ def _beyond_clip(signals: Signals) -> list[Finding]:
     joints = tuple(signals.contract.joints[i] for i in np.flatnonzero(beyond.any(axis=0)))
     return [
         Finding(
-            "action-beyond-clip", "warning", f"actions of {listed(joints)} exceed the contract's action_clip of {clip:g}",
+            "action-beyond-clip",
+            "warning",
+            f"actions of {listed(joints)} exceed the contract's action_clip of {clip:g}",
             f"in {share:.1%} of the rows, up to {np.abs(signals.action).max():.3g}",
             "the rollouts clip what the robot did not, or the log holds actions in another unit",
-            "check action_clip in robot.yaml against the code that ran the policy", joints=joints,
+            "check action_clip in robot.yaml against the code that ran the policy",
+            joints=joints,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _joint_targets(signals: Signals) -> list[Finding]:
@@ -65,13 +68,16 @@ def _joint_targets(signals: Signals) -> list[Finding]:
         return []
     return [
         Finding(
-            "action-is-target", "error", "actions look like joint targets in rad, not like the policy's output",
-            f"mean action is {as_target:.2f} rad from mean position; through the contract the targets would be {as_logged:.2f} rad away",
+            "action-is-target",
+            "error",
+            "actions look like joint targets in rad, not like the policy's output",
+            f"mean action is {as_target:.2f} rad from mean position; through the contract the targets would be"
+            f" {as_logged:.2f} rad away",
             "target = pose + scale × action: the scale and the pose would be applied twice",
             "convert when importing: action = (target - pose) / scale (in the mapping file: say that it is a target)",
             joints=signals.contract.joints,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _way_out(signals: Signals, wrong: np.ndarray, expected: np.ndarray) -> str:
@@ -89,7 +95,10 @@ def _way_out(signals: Signals, wrong: np.ndarray, expected: np.ndarray) -> str:
         after = np.abs(pose + scale * action[index] * sign - position - expected)[list(joints)]
         if (after < room[list(joints)]).all():
             names = " and ".join(contract.joints[i] for i in joints)
-            return f"; {'turning the sign of' if kind == 'flip' else 'exchanging'} the action of {names} would put it right too"
+            return (
+                f"; {'turning the sign of' if kind == 'flip' else 'exchanging'} the action of {names} would put it"
+                " right too"
+            )
     return ""
 
 
@@ -121,23 +130,29 @@ def _offsets(signals: Signals, legs: Legs, rows: np.ndarray, dead: set[int]) -> 
     return [
         *findings,
         Finding(
-            "action-offset", "warning" if np.abs(beyond[wrong]).max() < LARGE_OFFSET_RAD else "error",
+            "action-offset",
+            "warning" if np.abs(beyond[wrong]).max() < LARGE_OFFSET_RAD else "error",
             f"targets of {listed(joints)} are off by about {beyond[worst]:+.2f} rad",
-            f"mean of target - position of {contract.joints[worst]} is {offset[worst]:+.2f} rad; the robot's weight explains {expected[worst]:+.2f}{image}",
+            f"mean of target - position of {contract.joints[worst]} is {offset[worst]:+.2f} rad; the robot's weight"
+            f" explains {expected[worst]:+.2f}{image}",
             "the pose that actions are added to differs from the contract's, or the joint's zero does",
-            f"compare pose_rad of {contract.joints[worst]} with the robot's own default pose "
-            f"(an action of {beyond[worst] / contract.action_scale_rad[worst]:+.2f} is too much){_way_out(signals, wrong, expected)}",
+            f"compare pose_rad of {contract.joints[worst]} with the robot's own default pose (an action of"
+            f" {beyond[worst] / contract.action_scale_rad[worst]:+.2f} is too"
+            f" much){_way_out(signals, wrong, expected)}",
             joints=joints,
-        )
-    ]  # fmt: skip
+        ),
+    ]
 
 
 def _hangs(carried: float) -> Finding:
     return Finding(
-        "hanging", "note", "the legs do not carry the robot: it seems to hang, or to lie",
-        f"target - position is {max(carried, 0):.0%} of what the robot's weight takes", "joints in the air say nothing about the ground",
+        "hanging",
+        "note",
+        "the legs do not carry the robot: it seems to hang, or to lie",
+        f"target - position is {max(carried, 0):.0%} of what the robot's weight takes",
+        "joints in the air say nothing about the ground",
         "fine for fitting motors alone; record walking for the rest",
-    )  # fmt: skip
+    )
 
 
 def _scale(signals: Signals, rows: np.ndarray, delay_rows: int, dead: set[int]) -> list[Finding]:
@@ -160,27 +175,41 @@ def _scale(signals: Signals, rows: np.ndarray, delay_rows: int, dead: set[int]) 
         factor = float(np.sqrt(size / SIZE_CENTRE))
         return [
             Finding(
-                "action-scale", "warning" if 0.4 < factor < 2.5 else "error", f"actions seem to move the joints about {factor:.1f} times as far as the contract's action_scale_rad says",
-                f"joints move {np.median(moved[live]):.2f} times as much as their targets, and servos do {ratio:.2f} times the work of their damping",
-                "work below 1 times the damping's is impossible; far above 2 with hardly any motion, the targets are too large",
-                f"check action_scale_rad ({listed([f'{s:g}' for s in dict.fromkeys(contract.action_scale_rad)])}) and the gains against the code that ran the policy",
+                "action-scale",
+                "warning" if 0.4 < factor < 2.5 else "error",
+                f"actions seem to move the joints about {factor:.1f} times as far as the contract's action_scale_rad"
+                " says",
+                f"joints move {np.median(moved[live]):.2f} times as much as their targets, and servos do {ratio:.2f}"
+                " times the work of their damping",
+                "work below 1 times the damping's is impossible; far above 2 with hardly any motion, the targets are"
+                " too large",
+                f"check action_scale_rad ({listed([f'{s:g}' for s in dict.fromkeys(contract.action_scale_rad)])}) and"
+                " the gains against the code that ran the policy",
                 joints=contract.joints,
             )
-        ]  # fmt: skip
+        ]
     if mirror is None:
         return []
     index = np.array(mirror.index)
     against = moved / np.maximum(moved[index], 1e-9)
     strange = np.abs(np.log(np.maximum(moved, 1e-9) / np.maximum(work / np.maximum(lost, 1e-9), 0.05) / SIZE_CENTRE))
     further = strange >= strange[index]
-    odd = live & live[index] & (index != np.arange(len(index))) & further & ((against > PARTNER_RATIO) | (against < 1 / PARTNER_RATIO))
+    odd = (
+        live
+        & live[index]
+        & (index != np.arange(len(index)))
+        & further
+        & ((against > PARTNER_RATIO) | (against < 1 / PARTNER_RATIO))
+    )
     return [
         Finding(
-            "action-scale", "warning", f"{contract.joints[i]} moves {against[i]:.1f} times as far for its actions as its mirror image",
+            "action-scale",
+            "warning",
+            f"{contract.joints[i]} moves {against[i]:.1f} times as far for its actions as its mirror image",
             f"position over target: {moved[i]:.2f} against {moved[index[i]]:.2f} of {contract.joints[index[i]]}",
             "one of the two has another scale, gain or load than the contract says",
             f"check action_scale_rad and gains of {contract.joints[i]} against the code that ran the policy",
             joints=(contract.joints[i],),
         )
         for i in np.flatnonzero(odd)
-    ]  # fmt: skip
+    ]

@@ -8,14 +8,20 @@ from surefoot.logs.doctor.findings import Finding, listed
 from surefoot.logs.doctor.signals import LARGEST, clean, sound_rows, spans
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog
 
-JOINT_CHANNELS = {"joint_position_rad": "position", "joint_velocity_rad_s": "velocity", "action": "action", "torque_nm": "torque"}
+JOINT_CHANNELS = {
+    "joint_position_rad": "position",
+    "joint_velocity_rad_s": "velocity",
+    "action": "action",
+    "torque_nm": "torque",
+}
 BASE_CHANNELS = {"gyro_rad_s": "gyro", "gravity": "gravity"}
 FROZEN_S = 0.25  # a joint that moves does not keep one value to the last digit for this long
 MOVED_RAD = 0.05  # twice what a position may wander while its velocity reads zero
 CLIPPED_SHARE = 0.01  # of the rows at one extreme value
 CLIPPED_RUNS = 5  # separate visits to it
 LONGEST_VISIT_S = 1.0  # on average; a robot that stands still stays longer
-COARSE_SHARE = 0.07  # step over spread: an error of step / sqrt(12) is then 2 % of the spread, as much as a robot differs from itself
+# step over spread: an error of step / sqrt(12) is then 2 % of the spread, as much as a robot differs from itself
+COARSE_SHARE = 0.07
 FEW_ROWS = 20
 
 
@@ -41,16 +47,23 @@ def check_numbers(log: RobotLog) -> tuple[np.ndarray, list[Finding]]:
         sound &= fine
         with np.errstate(invalid="ignore"):
             columns = np.flatnonzero(~(np.abs(values) <= LARGEST).all(axis=0))
-        joints = tuple(log.joints[c] for c in columns) if values.shape[1] == len(log.joints) and name not in ("foot_contact",) else ()
+        joints = (
+            tuple(log.joints[c] for c in columns)
+            if values.shape[1] == len(log.joints) and name not in ("foot_contact",)
+            else ()
+        )
         findings.append(
             Finding(
-                "not-a-number", "error", f"{name} holds {(~fine).sum()} rows that are no numbers" + (f" ({listed(joints)})" if joints else ""),
+                "not-a-number",
+                "error",
+                f"{name} holds {(~fine).sum()} rows that are no numbers" + (f" ({listed(joints)})" if joints else ""),
                 f"{(~fine).mean():.1%} of the rows are NaN, infinite or beyond {LARGEST:g}; they are left out",
                 "a lost reading must not enter a distribution as a number",
                 "drop these rows when importing: the log is then split there",
-                joints=joints, spans=spans(~fine, log),
+                joints=joints,
+                spans=spans(~fine, log),
             )
-        )  # fmt: skip
+        )
     return sound, findings
 
 
@@ -101,19 +114,27 @@ def _constant(name: str, word: str, labels: tuple[str, ...], constant: np.ndarra
         return []
     joints = tuple(labels[c] for c in np.flatnonzero(constant))
     every = constant.all()
-    fix = "record while the robot walks" if every else f"check the sensor or the mapping of {listed(joints)}, and record again"
+    fix = (
+        "record while the robot walks"
+        if every
+        else f"check the sensor or the mapping of {listed(joints)}, and record again"
+    )
     return [
         Finding(
-            "constant-channel", "error" if name in JOINT_CHANNELS and name != "torque_nm" else "warning",
+            "constant-channel",
+            "error" if name in JOINT_CHANNELS and name != "torque_nm" else "warning",
             f"{word} of {'all joints' if every and name in JOINT_CHANNELS else listed(joints)} never changes",
             f"{len(joints)} of {len(labels)} columns of {name} hold one single value",
-            "a dead sensor or an empty column says nothing about the robot, and a fit would believe it", fix,
+            "a dead sensor or an empty column says nothing about the robot, and a fit would believe it",
+            fix,
             joints=joints if name in JOINT_CHANNELS else (),
         )
-    ]  # fmt: skip
+    ]
 
 
-def _stuck(values: np.ndarray, episode: np.ndarray, witness: np.ndarray, position: np.ndarray, width: int, least_rad: float) -> np.ndarray:
+def _stuck(
+    values: np.ndarray, episode: np.ndarray, witness: np.ndarray, position: np.ndarray, width: int, least_rad: float
+) -> np.ndarray:
     """Rows of long runs of one value, while the joint's other channel or, if that stands too, most joints move.
 
     A joint at rest repeats its reading as well: motors report a velocity of exactly zero below some speed.
@@ -134,14 +155,20 @@ def _stuck(values: np.ndarray, episode: np.ndarray, witness: np.ndarray, positio
 
 def _frozen(name: str, word: str, joint: str, stuck: np.ndarray, log: RobotLog) -> Finding:
     return Finding(
-        "frozen-channel", "error" if stuck.mean() > 0.2 else "warning", f"{word} of {joint} stands still while the robot moves",
+        "frozen-channel",
+        "error" if stuck.mean() > 0.2 else "warning",
+        f"{word} of {joint} stands still while the robot moves",
         f"{stuck.sum()} rows ({stuck.mean():.1%}) repeat one value of {name} to the last digit",
-        "an encoder or its bus dropped out; these rows are left out", "check the cable of this joint; record again if it happens often",
-        joints=(joint,), spans=spans(stuck, log),
-    )  # fmt: skip
+        "an encoder or its bus dropped out; these rows are left out",
+        "check the cable of this joint; record again if it happens often",
+        joints=(joint,),
+        spans=spans(stuck, log),
+    )
 
 
-def _clipped(name: str, word: str, label: str, values: np.ndarray, sound: np.ndarray, log: RobotLog, period_s: float) -> list[Finding]:
+def _clipped(
+    name: str, word: str, label: str, values: np.ndarray, sound: np.ndarray, log: RobotLog, period_s: float
+) -> list[Finding]:
     """Many short visits to one extreme value; standing still at it is something else."""
     found: list[Finding] = []
     kept = values[sound]
@@ -151,20 +178,36 @@ def _clipped(name: str, word: str, label: str, values: np.ndarray, sound: np.nda
         at = sound & (values == extreme)
         inner = at & np.concatenate([[False], at[:-1]])  # a second row at the same value: a smooth peak touches it once
         visits = int((inner & ~np.concatenate([[False], inner[:-1]])).sum())
-        others = np.unique(kept, return_counts=True)[1] if at.mean() >= CLIPPED_SHARE and visits >= CLIPPED_RUNS else np.ones(1)
+        others = (
+            np.unique(kept, return_counts=True)[1]
+            if at.mean() >= CLIPPED_SHARE and visits >= CLIPPED_RUNS
+            else np.ones(1)
+        )
         stay_s = at.sum() * period_s / max(visits, 1)
-        if at.mean() < CLIPPED_SHARE or visits < CLIPPED_RUNS or at.sum() < 5 * np.median(others) or stay_s > LONGEST_VISIT_S:
+        if (
+            at.mean() < CLIPPED_SHARE
+            or visits < CLIPPED_RUNS
+            or at.sum() < 5 * np.median(others)
+            or stay_s > LONGEST_VISIT_S
+        ):
             continue
         joint = (label,) if name in JOINT_CHANNELS else ()
         found.append(
             Finding(
-                "clipped-channel", "warning", f"{word} of {label} is clipped at {extreme:.4g}",
+                "clipped-channel",
+                "warning",
+                f"{word} of {label} is clipped at {extreme:.4g}",
                 f"{at.mean():.1%} of the rows hold exactly the {end} value, in {visits} visits",
                 "what lies beyond is missing from the distribution, and a fit would take the wall for physics",
-                "widen the range of this sensor or message" if name != "action" else "check action_clip in robot.yaml against the policy's own clip",
-                joints=joint, spans=spans(at, log),
+                (
+                    "widen the range of this sensor or message"
+                    if name != "action"
+                    else "check action_clip in robot.yaml against the policy's own clip"
+                ),
+                joints=joint,
+                spans=spans(at, log),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -186,10 +229,13 @@ def _coarse(name: str, word: str, labels: tuple[str, ...], values: np.ndarray, c
     step, share = max(coarse.values(), key=lambda pair: pair[1])
     return [
         Finding(
-            "coarse-channel", "warning", f"{word} of {listed(joints)} comes in steps of {step:.3g}",
-            f"the step is {share:.0%} of the channel's own spread (standard deviation), in {len(joints)} of {len(labels)} columns",
+            "coarse-channel",
+            "warning",
+            f"{word} of {listed(joints)} comes in steps of {step:.3g}",
+            f"the step is {share:.0%} of the channel's own spread (standard deviation), in {len(joints)} of"
+            f" {len(labels)} columns",
             "rounding of this size changes a distribution as much as the physics that is looked for",
             "record with more digits: as 32-bit floats, not as rounded text or small integers",
             joints=joints if name in JOINT_CHANNELS else (),
         )
-    ]  # fmt: skip
+    ]

@@ -10,7 +10,11 @@ from surefoot.robot import Contract
 
 CELLS = 3  # along each axis of the command
 # Words for the lowest, middle and highest third of each axis.
-WORDS = (("walking backward", "slow or no forward speed", "walking forward"), ("stepping right", "little sideways speed", "stepping left"), ("turning right", "little turning", "turning left"))  # fmt: skip
+WORDS = (
+    ("walking backward", "slow or no forward speed", "walking forward"),
+    ("stepping right", "little sideways speed", "stepping left"),
+    ("turning right", "little turning", "turning left"),
+)
 AXES = (("vx", "m/s"), ("vy", "m/s"), ("wz", "rad/s"))
 THIN = 0.02  # share of the usable time below which a third counts as missing
 FEWEST_S = 10.0  # below, chance decides
@@ -18,7 +22,9 @@ EPISODE_S = 4.0  # of the recordings that are proposed
 
 
 def command_grid(command: np.ndarray, usable: np.ndarray, contract: Contract) -> np.ndarray:
-    """Share of the usable rows in each cell of the command range, (CELLS, CELLS, CELLS); commands beyond it count at its edge."""
+    """Share of the usable rows in each cell of the command range, (CELLS, CELLS, CELLS); commands beyond it
+    count at its edge.
+    """
     grid = np.zeros((CELLS, CELLS, CELLS))
     kept = command[usable]
     if not len(kept):
@@ -31,7 +37,9 @@ def command_grid(command: np.ndarray, usable: np.ndarray, contract: Contract) ->
     return grid / len(kept)
 
 
-def check_coverage(log: RobotLog, contract: Contract, grid: np.ndarray, usable_s: float) -> tuple[list[str], list[Finding]]:
+def check_coverage(
+    log: RobotLog, contract: Contract, grid: np.ndarray, usable_s: float
+) -> tuple[list[str], list[Finding]]:
     """Missing parts in words, and findings about commands."""
     findings: list[Finding] = []
     supposed = _said(log.metadata, "assumed")
@@ -40,18 +48,26 @@ def check_coverage(log: RobotLog, contract: Contract, grid: np.ndarray, usable_s
         if not (name == "command" and made_up):
             findings.append(
                 Finding(
-                    "assumed", "note", f"the importer had to suppose the {name}", how, "if it supposed wrongly, all that depends on it is wrong",
+                    "assumed",
+                    "note",
+                    f"the importer had to suppose the {name}",
+                    how,
+                    "if it supposed wrongly, all that depends on it is wrong",
                     "say it in the map file, if this is not how it was",
                 )
-            )  # fmt: skip
+            )
     if made_up:
         findings.append(
             Finding(
-                "no-command", "error", "the log holds no command",
-                supposed["command"], "rollouts run under the log's own commands; without them the robot cannot be compared with its simulator",
+                "no-command",
+                "error",
+                "the log holds no command",
+                supposed["command"],
+                "rollouts run under the log's own commands; without them the robot cannot be compared with its"
+                " simulator",
                 "record the velocity command that the policy was given, and name its column in the mapping file",
             )
-        )  # fmt: skip
+        )
         return [], findings
     if usable_s < FEWEST_S:
         return [], findings
@@ -68,20 +84,28 @@ def check_coverage(log: RobotLog, contract: Contract, grid: np.ndarray, usable_s
     if missing:
         findings.append(
             Finding(
-                "coverage", "warning", f"the log lacks {'; '.join(missing)}",
-                f"less than {THIN:.0%} of the usable time in each of them; {np.count_nonzero(grid)} of {grid.size} cells of the command range are visited",
-                "what a robot never did while it was logged, a fitted simulator guesses", f"record also {'; '.join(missing)}",
+                "coverage",
+                "warning",
+                f"the log lacks {'; '.join(missing)}",
+                f"less than {THIN:.0%} of the usable time in each of them; {np.count_nonzero(grid)} of {grid.size}"
+                " cells of the command range are visited",
+                "what a robot never did while it was logged, a fitted simulator guesses",
+                f"record also {'; '.join(missing)}",
             )
-        )  # fmt: skip
+        )
     elif np.count_nonzero(grid) < grid.size and all(high - low > 1e-12 for low, high in contract.command_range):
         empty = np.argwhere(grid == 0)
         named = "; ".join(" + ".join(WORDS[axis][c] for axis, c in enumerate(cell)) for cell in empty[:3])
         findings.append(
             Finding(
-                "coverage", "note", f"{len(empty)} of {grid.size} combinations of commands are missing", f"among them {named}",
-                "each direction is there, though not every mix of them", "nothing, or a longer recording",
+                "coverage",
+                "note",
+                f"{len(empty)} of {grid.size} combinations of commands are missing",
+                f"among them {named}",
+                "each direction is there, though not every mix of them",
+                "nothing, or a longer recording",
             )
-        )  # fmt: skip
+        )
     return missing, findings
 
 
@@ -92,11 +116,14 @@ def check_amount(usable_s: float, needed_s: float) -> list[Finding]:
     little = usable_s < 0.25 * needed_s
     return [
         Finding(
-            "too-short", "error" if little else "warning", f"{usable_s / 60:.1f} of {needed_s / 60:.1f} minutes that a fit needs are usable",
-            f"{usable_s:.1f} s remain after cuts", "with so little, chance looks like physics" if little else "intervals of fitted parameters will be wide",
+            "too-short",
+            "error" if little else "warning",
+            f"{usable_s / 60:.1f} of {needed_s / 60:.1f} minutes that a fit needs are usable",
+            f"{usable_s:.1f} s remain after cuts",
+            "with so little, chance looks like physics" if little else "intervals of fitted parameters will be wide",
             f"record {(needed_s - usable_s) / 60:.1f} more minutes",
         )
-    ]  # fmt: skip
+    ]
 
 
 def propose(missing: list[str], usable_s: float, needed_s: float) -> str | None:

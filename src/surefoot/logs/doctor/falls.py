@@ -52,7 +52,9 @@ def check_falls(log: RobotLog, signals: Signals) -> tuple[np.ndarray, Cuts, list
         cut |= rows
         where = spans(rows, log)
         cuts += [(span, code) for span in where]
-        findings.append(_fall(len(episodes), log, rows, where, source) if code == "fall" else _near_fall(rows, where, source))
+        findings.append(
+            _fall(len(episodes), log, rows, where, source) if code == "fall" else _near_fall(rows, where, source)
+        )
     return cut, cuts, findings
 
 
@@ -61,7 +63,9 @@ def _down(signals: Signals) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
     n = len(signals.row)
     spin = np.zeros(n) if signals.gyro is None else np.hypot(signals.gyro[:, 0], signals.gyro[:, 1])
     low, high = np.array(signals.contract.position_limit_rad).T
-    ends = ((signals.position < low - 0.02) | (signals.position > high + 0.02)).mean(axis=1)  # a robot that lies on its legs
+    ends = ((signals.position < low - 0.02) | (signals.position > high + 0.02)).mean(
+        axis=1
+    )  # a robot that lies on its legs
     if signals.down is not None:
         tilt = np.arccos(np.clip(-signals.robot.posture.turned(signals.down)[:, 2], -1, 1))
         tilt[_rising(tilt, signals)] = 0.0
@@ -73,7 +77,9 @@ def _down(signals: Signals) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
 
 
 def _rising(tilt: np.ndarray, signals: Signals) -> np.ndarray:
-    """Rows of a robot that is on its way to a posture which it has to rise to, (n,): as long as it may, from each start."""
+    """Rows of a robot that is on its way to a posture which it has to rise to, (n,): as long as it may,
+    from each start.
+    """
     posture, rising = signals.robot.posture, np.zeros(len(tilt), bool)
     if posture.rise_s:
         for episode in np.unique(signals.episode):
@@ -88,21 +94,32 @@ def _fall(count: int, log: RobotLog, rows: np.ndarray, where: tuple[Span, ...], 
     share = count / max(log.n_episodes, 1)
     many = share > LARGE_SHARE
     return Finding(
-        "fall", "warning" if many else "note", f"the robot fell in {count} of {log.n_episodes} episodes; the falls are cut",
-        f"from the {source}: {rows.sum()} rows ({rows.mean():.1%}) cut, from {MARGIN_S:g} s before the base left level to the end of the episode",
+        "fall",
+        "warning" if many else "note",
+        f"the robot fell in {count} of {log.n_episodes} episodes; the falls are cut",
+        f"from the {source}: {rows.sum()} rows ({rows.mean():.1%}) cut, from {MARGIN_S:g} s before the base left level"
+        " to the end of the episode",
         "fitted to falls, a simulator learns to fall in the same way without any physical meaning",
-        "record slower commands, or a policy that stays up: so many falls hide what the robot does when it walks" if many else "nothing: enough remains",
+        (
+            "record slower commands, or a policy that stays up: so many falls hide what the robot does when it walks"
+            if many
+            else "nothing: enough remains"
+        ),
         spans=where,
-    )  # fmt: skip
+    )
 
 
 def _near_fall(rows: np.ndarray, where: tuple[Span, ...], source: str) -> Finding:
     return Finding(
-        "near-fall", "note", f"the robot nearly fell {len(where)} time{'s' if len(where) > 1 else ''}; these parts are cut",
-        f"from the {source}: tilt beyond {np.rad2deg(NEAR_TILT):.0f}° or a base that turns faster than {TUMBLING_RAD_S:g} rad/s; {rows.sum()} rows",
-        "in a recovery, chance decides what happens next", "nothing: enough remains" if rows.mean() < 0.1 else "record gentler commands",
+        "near-fall",
+        "note",
+        f"the robot nearly fell {len(where)} time{'s' if len(where) > 1 else ''}; these parts are cut",
+        f"from the {source}: tilt beyond {np.rad2deg(NEAR_TILT):.0f}° or a base that turns faster than"
+        f" {TUMBLING_RAD_S:g} rad/s; {rows.sum()} rows",
+        "in a recovery, chance decides what happens next",
+        "nothing: enough remains" if rows.mean() < 0.1 else "record gentler commands",
         spans=where,
-    )  # fmt: skip
+    )
 
 
 def check_idle(log: RobotLog, signals: Signals) -> tuple[np.ndarray, Cuts, list[Finding]]:
@@ -126,12 +143,16 @@ def check_idle(log: RobotLog, signals: Signals) -> tuple[np.ndarray, Cuts, list[
         return cut, [], []
     where = spans(cut, log)
     finding = Finding(
-        "idle", "warning" if share > IDLE_SHARE else "note", f"the robot stands still in {share:.0%} of the log",
-        f"{cut.sum()} rows beyond the first {IDLE_S:g} s of each stop are cut: no joint and no target moves by {IDLE_MOVE_RAD:g} rad",
-        "a robot at rest says nothing about inertia, friction or delay, and long stops drown the rest in every distribution",
+        "idle",
+        "warning" if share > IDLE_SHARE else "note",
+        f"the robot stands still in {share:.0%} of the log",
+        f"{cut.sum()} rows beyond the first {IDLE_S:g} s of each stop are cut: no joint and no target moves by"
+        f" {IDLE_MOVE_RAD:g} rad",
+        "a robot at rest says nothing about inertia, friction or delay, and long stops drown the rest in every"
+        " distribution",
         "record more walking" if share > IDLE_SHARE else "nothing: a little standing is welcome",
         spans=where,
-    )  # fmt: skip
+    )
     return cut, [(span, "idle") for span in where], [finding]
 
 

@@ -86,7 +86,9 @@ def listed(names: tuple[str, ...] | list[str], most: int = 4) -> str:
 
 
 def merged(findings: list[Finding]) -> list[Finding]:
-    """Findings of one kind about many single joints become one, with the evidence of the first few: the cause is one, too."""
+    """Findings of one kind about many single joints become one, with the evidence of the first few: the
+    cause is one, too.
+    """
     kinds = Counter((finding.code, finding.severity) for finding in findings if len(finding.joints) == 1)
     found: list[Finding] = []
     done: set[tuple[str, str]] = set()

@@ -133,7 +133,9 @@ def check_velocity(
 
 
 def _swapped(r: np.ndarray, lively: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs of joints whose positions and velocities fit crosswise, clearly better than each its own; the clearest first."""
+    """Pairs of joints whose positions and velocities fit crosswise, clearly better than each its own; the
+    clearest first.
+    """
     own = np.diag(r) ** 2
     gain = r**2 + r.T**2 - own[:, None] - own[None, :]
     fits = (np.minimum(np.abs(r), np.abs(r.T)) > AGREE) & (gain > SWAP_GAIN) & np.outer(lively, lively)
@@ -148,7 +150,9 @@ def _swapped(r: np.ndarray, lively: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _which(kind: str, joints: tuple[int, ...], signals: Signals, legs: Legs, evidence: str) -> Fault:
-    """Whether position or velocity is at fault: the one without which standing feet slip less, or which leaves the joint's range."""
+    """Whether position or velocity is at fault: the one without which standing feet slip less, or which
+    leaves the joint's range.
+    """
     options = [Fault(kind, joints, frozenset({channel}), evidence) for channel in ("position", "velocity")]
     standing = standing_of(signals, legs)
     if standing is not None:
@@ -165,7 +169,9 @@ def _which(kind: str, joints: tuple[int, ...], signals: Signals, legs: Legs, evi
     return options[0] if misfit(options[0].apply(signals.position, signals)) < misfit(signals.position) else options[1]
 
 
-def _some_episodes(signals: Signals, rows: np.ndarray, r: np.ndarray, lively: np.ndarray) -> dict[int, tuple[Span, ...]]:
+def _some_episodes(
+    signals: Signals, rows: np.ndarray, r: np.ndarray, lively: np.ndarray
+) -> dict[int, tuple[Span, ...]]:
     """For joints that disagree over the whole log but not in every episode: the episodes in which they do."""
     change, turned = np.diff(signals.position, axis=0)[rows], np.diff(signals.turned, axis=0)[rows]
     episode = signals.episode[rows]
@@ -178,14 +184,20 @@ def _some_episodes(signals: Signals, rows: np.ndarray, r: np.ndarray, lively: np
         if 0 < bad.sum() < len(bad):
             ends = [*starts[1:], len(rows)]
             found[int(i)] = tuple(
-                Span(int(episode[starts[e]]), float(signals.time_s[rows[starts[e]]]), float(signals.time_s[rows[ends[e] - 1]]))
+                Span(
+                    int(episode[starts[e]]),
+                    float(signals.time_s[rows[starts[e]]]),
+                    float(signals.time_s[rows[ends[e] - 1]]),
+                )
                 for e in np.flatnonzero(bad)
             )
     return found
 
 
 def _lags(signals: Signals) -> tuple[np.ndarray, np.ndarray]:
-    """By how many control periods the velocity is later than the position, and the correlation there, (n_joints,) each."""
+    """By how many control periods the velocity is later than the position, and the correlation there,
+    (n_joints,) each.
+    """
     lags = np.arange(-LONGEST_LAG, LONGEST_LAG + 1)
     r = np.array([agreement_at(signals, int(lag)) for lag in lags])
     best = r.argmax(axis=0)
@@ -199,8 +211,8 @@ def _lags(signals: Signals) -> tuple[np.ndarray, np.ndarray]:
 def _size(signals: Signals) -> np.ndarray:
     """Velocity over derivative of position, (n_joints,): of several stretches of time the one that is nearest to 1.
 
-    A joint that trembles at a quarter of the control rate or faster does more than its velocity at the ticks tells; over
-    longer stretches that drops out, and a wrong unit or gear does not.
+    A joint that trembles at a quarter of the control rate or faster does more than its velocity at the ticks tells;
+    over longer stretches that drops out, and a wrong unit or gear does not.
     """
     sizes = []
     for periods in STRETCHES:
@@ -228,31 +240,42 @@ def _late(names: tuple[str, ...], late: np.ndarray, lag: np.ndarray, period_s: f
     worst = float(lag[late][np.abs(lag[late]).argmax()])
     word = "behind" if worst > 0 else "ahead of"
     return Finding(
-        "velocity-lag", "note" if derived else "warning", f"velocity of {listed(joints)} is {abs(worst) * period_s * 1e3:.0f} ms {word} position",
+        "velocity-lag",
+        "note" if derived else "warning",
+        f"velocity of {listed(joints)} is {abs(worst) * period_s * 1e3:.0f} ms {word} position",
         f"they fit best when the velocity is shifted by {worst:+.1f} control periods",
-        "rows pair a position with the velocity of another moment", "record both from the same message, and filter both or neither",
+        "rows pair a position with the velocity of another moment",
+        "record both from the same message, and filter both or neither",
         joints=joints,
-    )  # fmt: skip
+    )
 
 
 def _disagree(name: str, r: float, where: tuple[Span, ...]) -> Finding:
     part = f" in {len(where)} episodes" if where else ""
     return Finding(
-        "position-velocity", "error", f"position and velocity of {name} do not belong together{part}",
+        "position-velocity",
+        "error",
+        f"position and velocity of {name} do not belong together{part}",
         f"correlation of velocity and derivative of position {r:+.2f}; sound sensors reach 0.97",
-        "at least one of the two is not what the joint did", f"check both columns of {name} in the mapping",
-        joints=(name,), spans=where,
-    )  # fmt: skip
+        "at least one of the two is not what the joint did",
+        f"check both columns of {name} in the mapping",
+        joints=(name,),
+        spans=where,
+    )
 
 
 def _other_size(names: tuple[str, ...], wrong: np.ndarray, size: np.ndarray) -> Finding:
     joints = tuple(names[i] for i in np.flatnonzero(wrong))
     worst = float(size[wrong][np.abs(np.log(size[wrong])).argmax()])
     return Finding(
-        "velocity-scale", "error" if not 0.5 < worst < 2 else "warning", f"velocity of {listed(joints)} is {worst:.2f} times the derivative of position",
-        f"{wrong.sum()} joints lie outside {SLOPES[0]:g} to {SLOPES[1]:g}", "a gear ratio or a unit is applied to one of the two only",
-        "apply the gear ratio to both, or correct the unit when importing", joints=joints,
-    )  # fmt: skip
+        "velocity-scale",
+        "error" if not 0.5 < worst < 2 else "warning",
+        f"velocity of {listed(joints)} is {worst:.2f} times the derivative of position",
+        f"{wrong.sum()} joints lie outside {SLOPES[0]:g} to {SLOPES[1]:g}",
+        "a gear ratio or a unit is applied to one of the two only",
+        "apply the gear ratio to both, or correct the unit when importing",
+        joints=joints,
+    )
 
 
 def check_mapping(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals, list[Fault]]:
@@ -268,7 +291,9 @@ def check_mapping(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals
     while len(faults) < signals.contract.n_joints and (standing := standing_of(signals, legs)) is not None:
         glance, now = standing.every(4), standing.slip()
         at_a_glance = glance.slip().mean()
-        block = np.arange(len(now)) * 20 // len(now)  # neighbours in time are alike: 20 blocks give the error of the mean
+        block = (
+            np.arange(len(now)) * 20 // len(now)
+        )  # neighbours in time are alike: 20 blocks give the error of the mean
         best, gain = None, SLIP_GAIN
         for option in options:
             if _slip(glance, option, signals).mean() > at_a_glance + GLANCE_GAIN:
@@ -281,7 +306,10 @@ def check_mapping(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals
         if best is None:
             break
         as_logged, after = np.exp(now.mean()), np.exp(now.mean() + gain)
-        evidence = f"standing feet slip against each other at {as_logged:.2f} m/s as logged and at {after:.2f} m/s with this put right"
+        evidence = (
+            f"standing feet slip against each other at {as_logged:.2f} m/s as logged and at {after:.2f} m/s with this"
+            " put right"
+        )
         faults.append(dataclasses.replace(best, evidence=evidence))
         signals = repaired(signals, faults[-1])
     return signals, faults
@@ -289,7 +317,9 @@ def check_mapping(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals
 
 def _slip(standing: Standing, option: Fault, signals: Signals) -> np.ndarray:
     """How feet that stand would slip with a fault put right."""
-    return standing.slip(option.apply(standing.position, signals), option.apply(standing.velocity, signals), set(option.joints))
+    return standing.slip(
+        option.apply(standing.position, signals), option.apply(standing.velocity, signals), set(option.joints)
+    )
 
 
 def check_range(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals, list[Fault], list[Finding]]:
@@ -301,7 +331,10 @@ def check_range(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals, 
         mirrored = ((-signals.position < low - 0.1) | (-signals.position > high + 0.1)).mean(0)
         if standing_of(signals, legs) is None:
             for i in np.flatnonzero((outside > 0.5) & (mirrored < 0.1)):
-                evidence = f"{outside[i]:.0%} of the positions lie outside the joint's range, {mirrored[i]:.0%} with the sign turned"
+                evidence = (
+                    f"{outside[i]:.0%} of the positions lie outside the joint's range, {mirrored[i]:.0%} with the sign"
+                    " turned"
+                )
                 faults.append(Fault("flip", (int(i),), frozenset({"position", "velocity"}), evidence))
                 signals = repaired(signals, faults[-1])
                 outside[i] = mirrored[i]
@@ -311,12 +344,16 @@ def check_range(signals: Signals, legs: Legs, dead: set[int]) -> tuple[Signals, 
             name = signals.contract.joints[i]
             findings.append(
                 Finding(
-                    "beyond-limits", "warning", f"position of {name} leaves its range in {outside[i]:.0%} of the rows",
-                    f"{signals.position[:, i].min():+.2f} to {signals.position[:, i].max():+.2f} rad; the model allows {low[i]:+.2f} to {high[i]:+.2f}",
+                    "beyond-limits",
+                    "warning",
+                    f"position of {name} leaves its range in {outside[i]:.0%} of the rows",
+                    f"{signals.position[:, i].min():+.2f} to {signals.position[:, i].max():+.2f} rad; the model allows"
+                    f" {low[i]:+.2f} to {high[i]:+.2f}",
                     "the zero of this joint, its sign or its name differs from the model's",
-                    f"check the zero position of {name} on the robot against the model's", joints=(name,),
+                    f"check the zero position of {name} on the robot against the model's",
+                    joints=(name,),
                 )
-            )  # fmt: skip
+            )
     return signals, faults, findings
 
 
@@ -326,9 +363,16 @@ def mapping_findings(faults: Iterable[Fault], signals: Signals) -> list[Finding]
     for fault in faults:
         key = (fault.kind, fault.joints)
         before = merged.get(key)
-        merged[key] = fault if before is None else Fault(
-            *key, before.channels | fault.channels, "; ".join(dict.fromkeys((before.evidence, fault.evidence))), before.spans + fault.spans
-        )  # fmt: skip
+        merged[key] = (
+            fault
+            if before is None
+            else Fault(
+                *key,
+                before.channels | fault.channels,
+                "; ".join(dict.fromkeys((before.evidence, fault.evidence))),
+                before.spans + fault.spans,
+            )
+        )
     return [_finding(fault, signals.contract.joints) for fault in merged.values()]
 
 
@@ -336,13 +380,42 @@ def _finding(fault: Fault, names: tuple[str, ...]) -> Finding:
     joints = tuple(names[i] for i in fault.joints)
     where = " and ".join(channel for channel in CHANNELS if channel in fault.channels)
     code, title, fix = {
-        "swap": ("swapped-joints", f"{' and '.join(joints)} are swapped in {where}", f"exchange {' and '.join(joints)} in the mapping of {where}"),
-        "flip": ("flipped-sign", f"{where} of {listed(joints)} has the wrong sign", f"turn the sign of {listed(joints)} in the mapping of {where}"),
-        "mirror": ("mirrored-sides", f"left and right are mirrored in {where}", f"exchange the left and right joints in the mapping of {where}, with the signs that the symmetry in robot.yaml says"),
-        "sides": ("mirrored-sides", f"left and right joints are exchanged in {where}", f"exchange the left and right joints in the mapping of {where} (Unitree's motor order is FR FL RR RL)"),
-        "signs": ("flipped-sign", f"{where} of all joints that turn in the mirror has the wrong sign", f"turn the sign of the joints under symmetry: flip in robot.yaml, in the mapping of {where}"),
-    }[fault.kind]  # fmt: skip
+        "swap": (
+            "swapped-joints",
+            f"{' and '.join(joints)} are swapped in {where}",
+            f"exchange {' and '.join(joints)} in the mapping of {where}",
+        ),
+        "flip": (
+            "flipped-sign",
+            f"{where} of {listed(joints)} has the wrong sign",
+            f"turn the sign of {listed(joints)} in the mapping of {where}",
+        ),
+        "mirror": (
+            "mirrored-sides",
+            f"left and right are mirrored in {where}",
+            (
+                f"exchange the left and right joints in the mapping of {where}, with the signs that the symmetry in"
+                " robot.yaml says"
+            ),
+        ),
+        "sides": (
+            "mirrored-sides",
+            f"left and right joints are exchanged in {where}",
+            f"exchange the left and right joints in the mapping of {where} (Unitree's motor order is FR FL RR RL)",
+        ),
+        "signs": (
+            "flipped-sign",
+            f"{where} of all joints that turn in the mirror has the wrong sign",
+            f"turn the sign of the joints under symmetry: flip in robot.yaml, in the mapping of {where}",
+        ),
+    }[fault.kind]
     return Finding(
-        code, "error", title, fault.evidence, "the simulator would be fitted to a robot that is put together in another way", fix,
-        joints=joints, spans=fault.spans,
-    )  # fmt: skip
+        code,
+        "error",
+        title,
+        fault.evidence,
+        "the simulator would be fitted to a robot that is put together in another way",
+        fix,
+        joints=joints,
+        spans=fault.spans,
+    )

@@ -93,7 +93,14 @@ class Legs:
             for j in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
                 name = model.joint(j).name
                 slides = model.jnt_type[j] == mujoco.mjtJoint.mjJNT_SLIDE
-                turns.append(Turn(joints.index(name) if name in joints else -1, model.jnt_axis[j].copy(), model.jnt_pos[j].copy(), slides))
+                turns.append(
+                    Turn(
+                        joints.index(name) if name in joints else -1,
+                        model.jnt_axis[j].copy(),
+                        model.jnt_pos[j].copy(),
+                        slides,
+                    )
+                )
             links.append((model.body_pos[body].copy(), _matrix(model.body_quat[body]), tuple(turns)))
             body = int(model.body_parentid[body])
         radius_m = float(model.geom_size[geom][0]) if model.geom_type[geom] in ROUND else 0.0
@@ -103,7 +110,9 @@ class Legs:
 class Standing:
     """How well the feet that seem to stand agree, under changes of the joints; of some postures of a log."""
 
-    def __init__(self, legs: Legs, position: np.ndarray, velocity: np.ndarray, gyro: np.ndarray, down: np.ndarray) -> None:
+    def __init__(
+        self, legs: Legs, position: np.ndarray, velocity: np.ndarray, gyro: np.ndarray, down: np.ndarray
+    ) -> None:
         self._legs, self._chains, self._gyro, self._down = legs, legs.chains, gyro, down
         feet = len(self._chains)
         self._pairs = np.triu_indices(feet, 1)
@@ -116,8 +125,12 @@ class Standing:
         """Every n-th posture only."""
         return Standing(self._legs, self.position[::n], self.velocity[::n], self._gyro[::n], self._down[::n])
 
-    def slip(self, position: np.ndarray | None = None, velocity: np.ndarray | None = None, joints: set[int] | None = None) -> np.ndarray:
-        """Log of the speed, m/s, of the feet that stand against each other, (n,); `joints` are those that were changed."""
+    def slip(
+        self, position: np.ndarray | None = None, velocity: np.ndarray | None = None, joints: set[int] | None = None
+    ) -> np.ndarray:
+        """Log of the speed, m/s, of the feet that stand against each other, (n,); `joints` are those that
+        were changed.
+        """
         position = self.position if position is None else position
         velocity = self.velocity if velocity is None else velocity
         feet = [

@@ -17,28 +17,38 @@ SAME = 0.05  # error over spread: what rounding and filters leave
 SIMILAR = 0.3  # beyond this it is another policy or another contract
 
 
-def check_policy(signals: Signals, policy: OnnxPolicy, metadata: dict[str, Any], imu_rotation: np.ndarray) -> list[Finding]:
-    """Run the policy on the logged channels and compare; `signals` as they were logged, before anything was put right."""
+def check_policy(
+    signals: Signals, policy: OnnxPolicy, metadata: dict[str, Any], imu_rotation: np.ndarray
+) -> list[Finding]:
+    """Run the policy on the logged channels and compare; `signals` as they were logged, before anything was
+    put right.
+    """
     differences = policy.contract.differences(signals.contract)
     if differences:
         return [
             Finding(
-                "policy-contract", "error", f"the policy {Path(policy.name).name} was made for another robot than this {signals.contract.robot}",
-                f"the policy's value against the robot's: {'; '.join(differences)}", "the same action means another motion",
+                "policy-contract",
+                "error",
+                f"the policy {Path(policy.name).name} was made for another robot than this {signals.contract.robot}",
+                f"the policy's value against the robot's: {'; '.join(differences)}",
+                "the same action means another motion",
                 "give the robot.yaml that the policy was trained with, or the policy that the robot ran",
             )
-        ]  # fmt: skip
+        ]
     findings = _hash(policy, metadata)
     missing = _missing(signals, policy, metadata)
     if missing:
         return [
             *findings,
             Finding(
-                "policy-unchecked", "note", f"the policy cannot be checked: the log lacks {' and '.join(missing)}",
+                "policy-unchecked",
+                "note",
+                f"the policy cannot be checked: the log lacks {' and '.join(missing)}",
                 f"it observes {', '.join(term.name for term in policy.contract.observation)}",
-                "nothing shows that this policy made these actions", f"record {' and '.join(missing)} as well",
+                "nothing shows that this policy made these actions",
+                f"record {' and '.join(missing)} as well",
             ),
-        ]  # fmt: skip
+        ]
     results = {lag: error for lag in LAGS if (error := _error(signals, policy, lag, imu_rotation)) is not None}
     if not results:
         return findings
@@ -53,24 +63,31 @@ def check_policy(signals: Signals, policy: OnnxPolicy, metadata: dict[str, Any],
         return [
             *findings,
             Finding(
-                "policy-shift", "warning", f"actions are logged one row {'early' if best < 0 else 'late'}", evidence,
-                "a row then pairs an action with what the robot felt at another tick, as if there were a delay more or less",
+                "policy-shift",
+                "warning",
+                f"actions are logged one row {'early' if best < 0 else 'late'}",
+                evidence,
+                "a row then pairs an action with what the robot felt at another tick, as if there were a delay more or"
+                " less",
                 f"shift the actions by {best:+d} row{'' if abs(best) == 1 else 's'} against the sensors when importing",
             ),
-        ]  # fmt: skip
+        ]
     worst = np.argsort(-error)
     joints = tuple(signals.contract.joints[i] for i in worst if error[i] > SAME)
     other = total > SIMILAR
     return [
         *findings,
         Finding(
-            "policy-actions", "error" if other else "warning",
+            "policy-actions",
+            "error" if other else "warning",
             f"the policy {Path(policy.name).name} would {'not' if other else 'hardly'} have produced these actions",
-            f"{evidence}; worst {listed(joints)}", "rollouts of this policy are compared with what another one did",
-            "give the policy that ran on the robot; if it is this one, then the observation (order, scales, frames, units) differs from the contract's",
+            f"{evidence}; worst {listed(joints)}",
+            "rollouts of this policy are compared with what another one did",
+            "give the policy that ran on the robot; if it is this one, then the observation (order, scales, frames,"
+            " units) differs from the contract's",
             joints=joints,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _hash(policy: OnnxPolicy, metadata: dict[str, Any]) -> list[Finding]:
@@ -79,11 +96,15 @@ def _hash(policy: OnnxPolicy, metadata: dict[str, Any]) -> list[Finding]:
         return []
     return [
         Finding(
-            "policy-hash", "warning", f"the log was recorded with another policy file than {Path(policy.name).name}",
-            f"the log says {metadata.get('policy', 'a policy')} with the hash {said[:12]}, the file has {policy.hash[:12]}",
-            "rollouts of this policy are compared with what another one did", "give the very file that ran on the robot",
+            "policy-hash",
+            "warning",
+            f"the log was recorded with another policy file than {Path(policy.name).name}",
+            f"the log says {metadata.get('policy', 'a policy')} with the hash {said[:12]}, the file has"
+            f" {policy.hash[:12]}",
+            "rollouts of this policy are compared with what another one did",
+            "give the very file that ran on the robot",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _missing(signals: Signals, policy: OnnxPolicy, metadata: dict[str, Any]) -> list[str]:
@@ -111,10 +132,12 @@ def _error(signals: Signals, policy: OnnxPolicy, lag: int, imu_rotation: np.ndar
     for age in range(frames - 1, -1, -1):
         at = rows - age
         sensors = Sensors(
-            signals.time_s[at], signals.position[at], signals.velocity[at],
+            signals.time_s[at],
+            signals.position[at],
+            signals.velocity[at],
             blank if signals.gyro is None else signals.gyro[at] @ imu_rotation,
             blank if signals.down is None else signals.down[at] @ imu_rotation,
-        )  # fmt: skip
+        )
         observation = observer.observe(sensors, signals.command[at], signals.action[at + lag - 1])
     clip = policy.contract.action_clip
     action = np.clip(policy.run(observation).astype(np.float64), -clip, clip)

@@ -1,8 +1,8 @@
 """From action to motion: delay, actions on the wrong joint or with the wrong sign, scale, offset, torque limits.
 
 A joint is driven by its servo, I dv/dt = kp (target - q) - kd v + load. The load is unknown, so each figure here is one
-that the load hardly moves: how well the change of velocity is explained by a target (delay, joint, sign), the work of the
-servo against its own damping (scale), and the mean of target - q against the robot's weight (offset).
+that the load hardly moves: how well the change of velocity is explained by a target (delay, joint, sign), the work of
+the servo against its own damping (scale), and the mean of target - q against the robot's weight (offset).
 """
 
 import dataclasses
@@ -33,7 +33,9 @@ ALIKE = 0.98
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """How well target i (column) explains the motion of joint j (row), (n_joints, n_joints) each: logs, 0 for not at all."""
+    """How well target i (column) explains the motion of joint j (row), (n_joints, n_joints) each: logs, 0
+    for not at all.
+    """
 
     plain: np.ndarray  # with the sign that the contract says
     turned: np.ndarray  # with the opposite sign
@@ -51,7 +53,9 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Sums of products over blocks of a log: all that is needed to try delays, so that resampling costs next to nothing."""
+    """Sums of products over blocks of a log: all that is needed to try delays, so that resampling costs
+    next to nothing.
+    """
 
     gram: np.ndarray  # (n_joints, blocks, width, width) of 1, position, velocity, its change, and targets of each lag
     lags: np.ndarray  # delays to try, control periods
@@ -100,7 +104,11 @@ def check_excitation(signals: Signals) -> list[Finding]:
     change = signals.target[rows + 1] - signals.target[rows]
     moving = float((np.abs(change).max(axis=1) > SMALLEST_CHANGE_RAD).mean())
     lively = change[:, change.std(axis=0) > SMALLEST_CHANGE_RAD]
-    alike = float(np.median(np.abs(np.corrcoef(lively.T))[np.triu_indices(lively.shape[1], 1)])) if lively.shape[1] > 2 else 0.0
+    alike = (
+        float(np.median(np.abs(np.corrcoef(lively.T))[np.triu_indices(lively.shape[1], 1)]))
+        if lively.shape[1] > 2
+        else 0.0
+    )
     if moving >= LEAST_MOVING and alike < ALIKE:
         return []
     evidence = (
@@ -110,15 +118,24 @@ def check_excitation(signals: Signals) -> list[Finding]:
     )
     return [
         Finding(
-            "one-excitation", "note", "targets hardly change, or change alike in all joints" if moving < LEAST_MOVING else "the targets of all joints change alike",
-            evidence, "which action drives which joint, with which sign and after which delay, cannot be told from this log",
+            "one-excitation",
+            "note",
+            (
+                "targets hardly change, or change alike in all joints"
+                if moving < LEAST_MOVING
+                else "the targets of all joints change alike"
+            ),
+            evidence,
+            "which action drives which joint, with which sign and after which delay, cannot be told from this log",
             "to check those, record walking, or move the joints one after the other",
         )
-    ]  # fmt: skip
+    ]
 
 
 def estimate_delay(response: Response | None, seed: int = 0) -> Delay | None:
-    """Delay between an action and the torque that it causes, with a 95 % interval over parts of the log and over joints."""
+    """Delay between an action and the torque that it causes, with a 95 % interval over parts of the log and
+    over joints.
+    """
     if response is None:
         return None
     gram, lags, curve = response.gram, response.lags, response.curve
@@ -136,7 +153,8 @@ def estimate_delay(response: Response | None, seed: int = 0) -> Delay | None:
 def follow(signals: Signals, faults: list[Fault], legs: Legs) -> tuple[Signals, list[Fault]]:
     """Put the actions right as well where faults of the joints hold for them too; the faults that do.
 
-    The motion decides; where it says nothing (a hip on a straight walk), the mean of the targets against the robot's weight.
+    The motion decides; where it says nothing (a hip on a straight walk), the mean of the targets against
+    the robot's weight.
     """
     also = []
     response, expected = respond(signals), weight_offset(signals, legs)
@@ -162,7 +180,9 @@ def _off_weight(signals: Signals, expected: np.ndarray) -> np.ndarray:
 
 
 def _first_dip(curve: np.ndarray) -> int:
-    """The earliest dip that is nearly as deep as the deepest: a gait repeats itself, and so does this curve, one stride later."""
+    """The earliest dip that is nearly as deep as the deepest: a gait repeats itself, and so does this
+    curve, one stride later.
+    """
     around = np.concatenate([[np.inf], curve, [np.inf]])
     dips = np.flatnonzero((curve <= around[:-2]) & (curve <= around[2:]) & (curve <= NEARLY * curve.min()))
     return int(dips[0])
@@ -178,8 +198,14 @@ def _blocks(signals: Signals, rows: np.ndarray) -> np.ndarray:
 
 
 def _unexplained(gram: np.ndarray, lags: np.ndarray) -> np.ndarray:
-    """Log share of the variance of the fourth column that a target of each lag leaves, (joints, lags), beside the first three."""
-    known = gram[:, :3, :3] + 1e-9 * np.trace(gram[:, :3, :3], axis1=1, axis2=2)[:, None, None] * np.eye(3) + 1e-30 * np.eye(3)
+    """Log share of the variance of the fourth column that a target of each lag leaves, (joints, lags),
+    beside the first three.
+    """
+    known = (
+        gram[:, :3, :3]
+        + 1e-9 * np.trace(gram[:, :3, :3], axis1=1, axis2=2)[:, None, None] * np.eye(3)
+        + 1e-30 * np.eye(3)
+    )
     rest = gram[:, 3:, 3:] - gram[:, 3:, :3] @ np.linalg.solve(known, gram[:, :3, 3:])
     whole, part = lags.astype(int), lags - lags.astype(int)
     diagonal = np.diagonal(rest, axis1=1, axis2=2)
@@ -196,12 +222,15 @@ def check_delay(delay: Delay | None, period_s: float) -> list[Finding]:
         return []
     return [
         Finding(
-            "delay", "error" if delay.low_s > VERY_SLOW_S else "warning", f"motion follows actions {delay.seconds * 1e3:.0f} ms later",
-            f"95 % interval {delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f} ms; the control period is {period_s * 1e3:.0f} ms",
+            "delay",
+            "error" if delay.low_s > VERY_SLOW_S else "warning",
+            f"motion follows actions {delay.seconds * 1e3:.0f} ms later",
+            f"95 % interval {delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f} ms; the control period is"
+            f" {period_s * 1e3:.0f} ms",
             "no servo is this slow: actions and joints are stamped by different clocks, or a queue lies between them",
             "record actions where they are sent to the motors, on the clock of the joint readings",
         )
-    ]  # fmt: skip
+    ]
 
 
 def fit_targets(signals: Signals, delay: Delay | None) -> Fit | None:
@@ -213,7 +242,9 @@ def fit_targets(signals: Signals, delay: Delay | None) -> Fit | None:
     rows = rows[:: max(1, len(rows) // 20_000)]
     n = signals.contract.n_joints
     target = signals.target
-    inputs = np.stack([target[rows - shift - 1], target[rows - shift], target[rows - shift + 1]], axis=2)  # (rows, joints, 3)
+    inputs = np.stack(
+        [target[rows - shift - 1], target[rows - shift], target[rows - shift + 1]], axis=2
+    )  # (rows, joints, 3)
     plain, turned = np.zeros((n, n)), np.zeros((n, n))
     for j in range(n):
         known = np.stack([np.ones(len(rows)), signals.position[rows, j], signals.velocity[rows, j]], axis=1)
@@ -232,7 +263,9 @@ def fit_targets(signals: Signals, delay: Delay | None) -> Fit | None:
 
 
 def check_actions(signals: Signals, fit: Fit, dead: set[int]) -> list[Fault]:
-    """Actions on the wrong joint or with the wrong sign; the change that explains the motion best is taken until none does."""
+    """Actions on the wrong joint or with the wrong sign; the change that explains the motion best is taken
+    until none does.
+    """
     n = signals.contract.n_joints
     margin = max(PAIR_GAIN, 6 / np.sqrt(fit.rows))
     channel, everything = frozenset({"action"}), tuple(range(n))
@@ -249,7 +282,9 @@ def check_actions(signals: Signals, fit: Fit, dead: set[int]) -> list[Fault]:
         for option in options:
             at, turned = mapping(option.kind, option.joints, signals)
             change = fit.each(index[at], sign[at] * turned) - now
-            both = option.kind != "swap" or change[list(option.joints)].max() < -margin / 4  # not one at the cost of the other
+            both = (
+                option.kind != "swap" or change[list(option.joints)].max() < -margin / 4
+            )  # not one at the cost of the other
             results.append(change.sum() if both else 0.0)
         best = int(np.argmin(results))
         if results[best] > -margin * (n / 2 if len(options[best].joints) == n else 1):
@@ -257,7 +292,10 @@ def check_actions(signals: Signals, fit: Fit, dead: set[int]) -> list[Fault]:
         option = options[best]
         at, turned = mapping(option.kind, option.joints, signals)
         index, sign = index[at], sign[at] * turned
-        evidence = f"as logged, actions leave {np.exp(-results[best]):.2f} times as much of the motion unexplained as with this put right"
+        evidence = (
+            f"as logged, actions leave {np.exp(-results[best]):.2f} times as much of the motion unexplained as with"
+            " this put right"
+        )
         faults.append(Fault(option.kind, option.joints, channel, evidence))
     return faults
 
@@ -272,7 +310,10 @@ def check_torque(signals: Signals, torque_nm: np.ndarray | None) -> list[Finding
         torque, source = torque_nm, "recorded torque"
     else:
         kp, kd = np.array(contract.kp_nm_per_rad), np.array(contract.kd_nms_per_rad)
-        torque, source = kp * (signals.target - signals.position) - kd * signals.velocity, "kp (target - position) - kd velocity"
+        torque, source = (
+            kp * (signals.target - signals.position) - kd * signals.velocity,
+            "kp (target - position) - kd velocity",
+        )
     share = (np.abs(torque) >= 0.98 * limit).mean(0)
     reached = share > 0.01
     if not reached.any():
@@ -281,17 +322,21 @@ def check_torque(signals: Signals, torque_nm: np.ndarray | None) -> list[Finding
     worst = int(share.argmax())
     return [
         Finding(
-            "torque-limit", "warning" if share[worst] > 0.5 else "note", f"{listed(joints)} {'reach' if len(joints) > 1 else 'reaches'} the torque limit",
+            "torque-limit",
+            "warning" if share[worst] > 0.5 else "note",
+            f"{listed(joints)} {'reach' if len(joints) > 1 else 'reaches'} the torque limit",
             f"{contract.joints[worst]} in {share[worst]:.0%} of the rows, at {limit[worst]:g} N·m ({source})",
             "at the limit a joint does not follow its target, and the limit is all that can be learned there",
             "gentler commands, or the limit that the motors really have in robot.yaml",
             joints=joints,
         )
-    ]  # fmt: skip
+    ]
 
 
 def weight_offset(signals: Signals, legs: Legs) -> np.ndarray:
-    """Mean of target - position with which servos carry the robot's weight on all feet alike, (n_joints,) rad: J' f / kp."""
+    """Mean of target - position with which servos carry the robot's weight on all feet alike, (n_joints,)
+    rad: J' f / kp.
+    """
     contract = signals.contract
     pose = np.array(contract.pose_rad)[None]
     torque = np.zeros(contract.n_joints)

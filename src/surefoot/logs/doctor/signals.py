@@ -43,17 +43,25 @@ class Signals:
     def target(self) -> np.ndarray:
         """Joint targets that the actions stand for, (n, n_joints) rad."""
         clip = self.contract.action_clip
-        return np.array(self.contract.pose_rad) + np.array(self.contract.action_scale_rad) * np.clip(self.action, -clip, clip)
+        return np.array(self.contract.pose_rad) + np.array(self.contract.action_scale_rad) * np.clip(
+            self.action, -clip, clip
+        )
 
     def windows(self, before: int, after: int) -> np.ndarray:
         """Rows that have so many rows before and after them in the same piece."""
-        rows = np.arange(min(before, len(self.piece)), len(self.piece) - after)  # a broken clock may ask for any number of rows
+        rows = np.arange(
+            min(before, len(self.piece)), len(self.piece) - after
+        )  # a broken clock may ask for any number of rows
         return rows[self.piece[rows - before] == self.piece[rows + after]]
 
     def take(self, rows: np.ndarray, period_s: float | None = None) -> "Signals":
-        """Only these rows, in order; pieces break where rows are left out, unless a new period says that it is on purpose."""
+        """Only these rows, in order; pieces break where rows are left out, unless a new period says that it
+        is on purpose.
+        """
         changed = {
-            field.name: value[rows] for field in dataclasses.fields(self) if isinstance(value := getattr(self, field.name), np.ndarray)
+            field.name: value[rows]
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
         }
         if period_s is None and len(rows):
             breaks = (np.diff(changed["piece"]) != 0) | (np.diff(rows) != 1)
@@ -72,11 +80,18 @@ class Signals:
 
 
 def make_signals(
-    log: RobotLog, robot: Robot, rotation: np.ndarray, order: list[int], sound: np.ndarray, breaks: np.ndarray, period_s: float
+    log: RobotLog,
+    robot: Robot,
+    rotation: np.ndarray,
+    order: list[int],
+    sound: np.ndarray,
+    breaks: np.ndarray,
+    period_s: float,
 ) -> Signals:
     """The sound rows of a log; a piece ends where `breaks` says so, (rows,) True at the first row of each piece.
 
-    `order` holds, for each joint of the contract, its column in the log; `rotation` (3, 3) is that of the IMU in the base.
+    `order` holds, for each joint of the contract, its column in the log; `rotation` (3, 3) is that of the
+    IMU in the base.
     """
     rows = np.flatnonzero(sound)
     piece = np.cumsum(breaks | ~sound | np.concatenate([[True], ~sound[:-1]]))[rows]
@@ -85,14 +100,26 @@ def make_signals(
     )
     down, gyro = base_frame(log, rotation)
     return Signals(
-        robot=robot, row=rows, episode=log.episode[rows], piece=piece, time_s=log.time_s[rows], period_s=period_s,
-        position=position, velocity=velocity, turned=integral(velocity, piece, period_s), action=action, command=clean(log.command)[rows],
-        gyro=None if gyro is None else gyro[rows], down=None if down is None else down[rows],
-    )  # fmt: skip
+        robot=robot,
+        row=rows,
+        episode=log.episode[rows],
+        piece=piece,
+        time_s=log.time_s[rows],
+        period_s=period_s,
+        position=position,
+        velocity=velocity,
+        turned=integral(velocity, piece, period_s),
+        action=action,
+        command=clean(log.command)[rows],
+        gyro=None if gyro is None else gyro[rows],
+        down=None if down is None else down[rows],
+    )
 
 
 def integral(velocity: np.ndarray, piece: np.ndarray, period_s: float) -> np.ndarray:
-    """Trapezoids over each piece, (n, width); pieces run on from each other, so only differences within one mean anything."""
+    """Trapezoids over each piece, (n, width); pieces run on from each other, so only differences within one
+    mean anything.
+    """
     steps = np.zeros(velocity.shape)
     if len(velocity):
         steps[1:] = np.where((np.diff(piece) == 0)[:, None], 0.5 * period_s * (velocity[1:] + velocity[:-1]), 0.0)
@@ -112,7 +139,8 @@ def sound_rows(values: np.ndarray) -> np.ndarray:
 
 
 def base_frame(log: RobotLog, rotation: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Direction of gravity and angular velocity in the base frame, (rows, 3) each, or None where they were not recorded.
+    """Direction of gravity and angular velocity in the base frame, (rows, 3) each, or None where they were
+    not recorded.
 
     `rotation` (3, 3) is that of the IMU in the base.
     """
@@ -120,7 +148,9 @@ def base_frame(log: RobotLog, rotation: np.ndarray) -> tuple[np.ndarray | None, 
         down = clean(log.gravity) @ rotation.T
     elif log.quaternion is not None:
         w, x, y, z = clean(log.quaternion).T
-        down = np.stack([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - w * w - x * x - y * y - z * z], axis=1)
+        down = np.stack(
+            [2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - w * w - x * x - y * y - z * z], axis=1
+        )
     else:
         down = None
     if down is not None:

@@ -35,7 +35,8 @@ def wrong_unit(unit: str, period: float, contract: Contract) -> Finding:
         "error",
         about_unit(unit),
         f"the rows are some {period:,.4g} apart, and the policy runs every {contract.control_dt_s:g} s",
-        "every velocity, delay and rollout would be wrong by this factor; the findings below are those of the log with its time corrected",
+        "every velocity, delay and rollout would be wrong by this factor; the findings below are those of the log with"
+        " its time corrected",
         way_out(unit),
     )
 
@@ -55,12 +56,14 @@ def check_clock(log: RobotLog, contract: Contract) -> tuple[Clock, list[Finding]
     if not len(forward):
         findings.append(
             Finding(
-                "no-time", "error", "time does not advance within any episode",
+                "no-time",
+                "error",
+                "time does not advance within any episode",
                 f"{n} rows in {log.n_episodes} episodes, none later than the one before it",
                 "without time there is no velocity, no delay and no rollout to compare with",
                 "record the time of each row in seconds, and rows of one episode under one number",
             )
-        )  # fmt: skip
+        )
         return Clock(0.0, np.ones(n, bool), finite), findings
     period = float(np.median(forward))
     if period < SHORTEST_S:
@@ -79,10 +82,14 @@ def check_clock(log: RobotLog, contract: Contract) -> tuple[Clock, list[Finding]
 
 def _not_a_time(log: RobotLog, finite: np.ndarray) -> Finding:
     return Finding(
-        "not-a-number", "error", f"time is not a number in {(~finite).sum()} rows", f"{(~finite).mean():.1%} of the rows",
-        "these rows have no place in the log", "record the time again, or drop these rows",
+        "not-a-number",
+        "error",
+        f"time is not a number in {(~finite).sum()} rows",
+        f"{(~finite).mean():.1%} of the rows",
+        "these rows have no place in the log",
+        "record the time again, or drop these rows",
         spans=spans(~finite, log),
-    )  # fmt: skip
+    )
 
 
 def _rate(period: float, contract: Contract, log: RobotLog) -> list[Finding]:
@@ -94,21 +101,33 @@ def _rate(period: float, contract: Contract, log: RobotLog) -> list[Finding]:
         multiple = whole > 1 and abs(ratio / whole - 1) <= RATE_TOLERANCE
         findings.append(
             Finding(
-                "rate", "warning" if multiple else "error", f"the log runs at {hz:.4g} Hz, the robot's policy at {contract.control_hz:g} Hz",
+                "rate",
+                "warning" if multiple else "error",
+                f"the log runs at {hz:.4g} Hz, the robot's policy at {contract.control_hz:g} Hz",
                 f"median step {period * 1e3:.3f} ms, control period {contract.control_dt_s * 1e3:g} ms",
-                "an action is held for one control period: at another rate, delays and velocities come out wrong by the same factor",
-                f"keep every {whole}th row ({contract.control_hz:g} Hz)" if multiple
-                else "give the robot.yaml with the rate that the policy ran at, or correct the time stamps (are they in seconds?)",
+                "an action is held for one control period: at another rate, delays and velocities come out wrong by the"
+                " same factor",
+                (
+                    f"keep every {whole}th row ({contract.control_hz:g} Hz)"
+                    if multiple
+                    else (
+                        "give the robot.yaml with the rate that the policy ran at, or correct the time stamps (are they"
+                        " in seconds?)"
+                    )
+                ),
             )
-        )  # fmt: skip
+        )
     if isinstance(said, (int, float)) and abs(said - contract.control_hz) > RATE_TOLERANCE * contract.control_hz:
         findings.append(
             Finding(
-                "rate-said", "warning", f"the log says that control ran at {said:g} Hz, the robot's contract says {contract.control_hz:g} Hz",
-                f"control_hz in the log's metadata: {said:g}", "the rollouts would run at another rate than the robot did",
+                "rate-said",
+                "warning",
+                f"the log says that control ran at {said:g} Hz, the robot's contract says {contract.control_hz:g} Hz",
+                f"control_hz in the log's metadata: {said:g}",
+                "the rollouts would run at another rate than the robot did",
                 "give the robot.yaml that the log was recorded with (--robot)",
             )
-        )  # fmt: skip
+        )
     return findings
 
 
@@ -117,12 +136,14 @@ def _jitter(spread: float, period: float) -> list[Finding]:
         return []
     return [
         Finding(
-            "jitter", "warning", f"time stamps jitter by {spread * 1e3:.1f} ms, {spread / period:.0%} of the period",
+            "jitter",
+            "warning",
+            f"time stamps jitter by {spread * 1e3:.1f} ms, {spread / period:.0%} of the period",
             f"spread of the steps (robust standard deviation) {spread * 1e3:.2f} ms around {period * 1e3:.2f} ms",
             "differences between rows (acceleration, delay) carry this error",
             "stamp rows where the sensors are read, with a monotonic clock, not where the message arrives",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _gaps(log: RobotLog, gap: np.ndarray, step: np.ndarray, period: float) -> list[Finding]:
@@ -133,14 +154,19 @@ def _gaps(log: RobotLog, gap: np.ndarray, step: np.ndarray, period: float) -> li
     around = gap | np.concatenate([gap[1:], [False]])  # from the row before the gap to the row after it
     return [
         Finding(
-            "time-gap", "warning" if share > LOST_SHARE else "note",
+            "time-gap",
+            "warning" if share > LOST_SHARE else "note",
             f"{gap.sum()} gap{'s' if gap.sum() > 1 else ''} in time, {lost} rows lost ({share:.1%})",
             f"largest gap {step[gap].max() * 1e3:.0f} ms, period {period * 1e3:.1f} ms",
             "rows on both sides of a gap do not follow each other: the pieces between gaps are used on their own",
-            "look for lost packets: log on the robot itself, or over a wire" if share > LOST_SHARE else "nothing, if it stays this rare",
+            (
+                "look for lost packets: log on the robot itself, or over a wire"
+                if share > LOST_SHARE
+                else "nothing, if it stays this rare"
+            ),
             spans=spans(around, log),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _repeated(log: RobotLog, repeated: np.ndarray) -> list[Finding]:
@@ -148,13 +174,15 @@ def _repeated(log: RobotLog, repeated: np.ndarray) -> list[Finding]:
         return []
     return [
         Finding(
-            "time-repeated", "warning", f"{repeated.sum()} rows repeat the time of the row before",
+            "time-repeated",
+            "warning",
+            f"{repeated.sum()} rows repeat the time of the row before",
             f"{repeated.mean():.1%} of the rows; they are left out",
             "a row that was written twice weighs twice in every distribution",
             "drop the second of two rows with the same time when importing",
             spans=spans(repeated | np.concatenate([repeated[1:], [False]]), log),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _backward(log: RobotLog, backward: np.ndarray, step: np.ndarray) -> list[Finding]:
@@ -162,10 +190,12 @@ def _backward(log: RobotLog, backward: np.ndarray, step: np.ndarray) -> list[Fin
         return []
     return [
         Finding(
-            "time-backward", "error", f"time goes back {backward.sum()} time{'s' if backward.sum() > 1 else ''} within an episode",
+            "time-backward",
+            "error",
+            f"time goes back {backward.sum()} time{'s' if backward.sum() > 1 else ''} within an episode",
             f"by {-step[backward].min():.3f} s at most",
             "rows are out of order, or two recordings share an episode number: what follows what is unknown",
             "sort the rows by time, or give each recording its own episode",
             spans=spans(backward | np.concatenate([backward[1:], [False]]), log),
         )
-    ]  # fmt: skip
+    ]

@@ -1,4 +1,6 @@
-"""Units and axes: degrees, revolutions per minute, gravity in m/s² or pointing up. What is found is also put right for later checks."""
+"""Units and axes: degrees, revolutions per minute, gravity in m/s² or pointing up. What is found is also
+put right for later checks.
+"""
 
 import dataclasses
 import math
@@ -25,7 +27,8 @@ SMALLEST_TURN_RAD = 1e-3  # over one control period, root mean square: below, no
 
 
 def agreement(signals: Signals) -> tuple[np.ndarray, np.ndarray]:
-    """Slope and correlation, (n_joints, n_joints) each, of the integral of velocity j (column) on the change of position i (row).
+    """Slope and correlation, (n_joints, n_joints) each, of the integral of velocity j (column) on the
+    change of position i (row).
 
     Both over one control period.
     """
@@ -44,7 +47,10 @@ def agreement_at(signals: Signals, lag: int) -> np.ndarray:
 
 
 def _changes(signals: Signals, rows: np.ndarray, lag: int) -> tuple[np.ndarray, np.ndarray]:
-    return signals.position[rows + 1] - signals.position[rows], signals.turned[rows + lag + 1] - signals.turned[rows + lag]
+    return (
+        signals.position[rows + 1] - signals.position[rows],
+        signals.turned[rows + lag + 1] - signals.turned[rows + lag],
+    )
 
 
 def check_units(signals: Signals) -> tuple[Signals, list[Finding]]:
@@ -56,7 +62,11 @@ def check_units(signals: Signals) -> tuple[Signals, list[Finding]]:
     position, velocity = np.ones(len(joints)), np.ones(len(joints))
     findings = []
     for ratio, (channel, unit, factor) in RATIOS.items():
-        hit = (np.abs(slope) > ratio * (1 - CLOSE)) & (np.abs(slope) < ratio / (1 - CLOSE)) & (np.abs(correlation) > CORRELATED)
+        hit = (
+            (np.abs(slope) > ratio * (1 - CLOSE))
+            & (np.abs(slope) < ratio / (1 - CLOSE))
+            & (np.abs(correlation) > CORRELATED)
+        )
         if not hit.any():
             continue
         (velocity if channel == "velocity" else position)[hit] = factor
@@ -78,23 +88,32 @@ def check_units(signals: Signals) -> tuple[Signals, list[Finding]]:
             findings.append(_unit("velocity", "degrees per second", DEGREE, signals, both, slope / DEGREE))
     changed = signals.velocity / velocity
     signals = dataclasses.replace(
-        signals, position=signals.position / position, velocity=changed, turned=integral(changed, signals.piece, signals.period_s)
+        signals,
+        position=signals.position / position,
+        velocity=changed,
+        turned=integral(changed, signals.piece, signals.period_s),
     )
     return signals, findings
 
 
-def _unit(channel: str, unit: str, factor: float, signals: Signals, hit: np.ndarray, slope: np.ndarray | None) -> Finding:
+def _unit(
+    channel: str, unit: str, factor: float, signals: Signals, hit: np.ndarray, slope: np.ndarray | None
+) -> Finding:
     joints = tuple(name for name, h in zip(signals.contract.joints, hit, strict=True) if h)
     values = signals.position if channel == "position" else signals.velocity
-    ratio = "" if slope is None else f"; velocity is {np.median(np.abs(slope[hit])):.3g} times the derivative of position"
+    ratio = (
+        "" if slope is None else f"; velocity is {np.median(np.abs(slope[hit])):.3g} times the derivative of position"
+    )
     right = "rad" if channel == "position" else "rad/s"
     return Finding(
-        "unit", "error", f"{channel} of {'all joints' if hit.all() else listed(joints)} is in {unit}, not in {right}",
+        "unit",
+        "error",
+        f"{channel} of {'all joints' if hit.all() else listed(joints)} is in {unit}, not in {right}",
         f"{channel} reaches {np.abs(values[:, hit]).max():.4g}{ratio}",
         f"every number is {factor:.3g} times too large",
         f"divide {channel} by {factor:.4g} when importing (in the mapping file: its unit)",
         joints=joints,
-    )  # fmt: skip
+    )
 
 
 def check_gravity(down: np.ndarray, raw: np.ndarray | None) -> tuple[np.ndarray, list[Finding]]:
@@ -105,18 +124,26 @@ def check_gravity(down: np.ndarray, raw: np.ndarray | None) -> tuple[np.ndarray,
     if raw is not None and len(raw) and not 0.5 < (size := float(np.median(np.linalg.norm(raw, axis=1)))) < 2:
         findings.append(
             Finding(
-                "unit", "error", f"gravity is no unit vector: its length is {size:.3g}", f"median length {size:.4g}",
-                "a policy that observes gravity expects length 1", f"divide gravity by {size:.4g} when importing",
+                "unit",
+                "error",
+                f"gravity is no unit vector: its length is {size:.3g}",
+                f"median length {size:.4g}",
+                "a policy that observes gravity expects length 1",
+                f"divide gravity by {size:.4g} when importing",
             )
-        )  # fmt: skip
+        )
     upright = float(np.median(down[:, 2]))
     if upright > 0.5:
         findings.append(
             Finding(
-                "gravity-up", "error", "gravity points up", f"its z is {upright:+.2f} in the base frame for most of the log",
-                "(0, 0, -1) is upright here; an accelerometer at rest reads the opposite", "turn the sign of gravity when importing",
+                "gravity-up",
+                "error",
+                "gravity points up",
+                f"its z is {upright:+.2f} in the base frame for most of the log",
+                "(0, 0, -1) is upright here; an accelerometer at rest reads the opposite",
+                "turn the sign of gravity when importing",
             )
-        )  # fmt: skip
+        )
         down = -down
     return down, findings
 
@@ -137,14 +164,22 @@ def check_gyro(signals: Signals) -> tuple[Signals, list[Finding]]:
     slope, correlation = size / power, size / math.sqrt(power * float((seen**2).sum()))
     if correlation < -0.5:
         finding = Finding(
-            "gyro-sign", "error", "the gyro turns against gravity", f"correlation of the two {correlation:+.2f}",
-            "the gyro's axes, or gravity's, have the wrong sign or order", "check the mounting of the IMU against imu in robot.yaml",
-        )  # fmt: skip
+            "gyro-sign",
+            "error",
+            "the gyro turns against gravity",
+            f"correlation of the two {correlation:+.2f}",
+            "the gyro's axes, or gravity's, have the wrong sign or order",
+            "check the mounting of the IMU against imu in robot.yaml",
+        )
         return dataclasses.replace(signals, gyro=-signals.gyro), [finding]
     if abs(correlation) > 0.5 and abs(slope * DEGREE - 1) < 0.4:
         finding = Finding(
-            "unit", "error", "the gyro is in degrees per second, not in rad/s", f"it is {1 / slope:.3g} times the turning of gravity",
-            f"every number is {DEGREE:.3g} times too large", f"divide the gyro by {DEGREE:.4g} when importing",
-        )  # fmt: skip
+            "unit",
+            "error",
+            "the gyro is in degrees per second, not in rad/s",
+            f"it is {1 / slope:.3g} times the turning of gravity",
+            f"every number is {DEGREE:.3g} times too large",
+            f"divide the gyro by {DEGREE:.4g} when importing",
+        )
         return dataclasses.replace(signals, gyro=signals.gyro / DEGREE), [finding]
     return signals, []

@@ -29,29 +29,40 @@ def assemble(recordings: Sequence[Recording], robot: Robot, map_file: MapFile) -
             channels = in_contract_terms(recording, robot.contract, map_file)
             piece, about_rows = control_rows(channels, recording, robot.contract, story)
         pieces.append(piece)
-        sources.append({"file": recording.path.name, "kind": recording.kind, "sha256": content_hash(recording.path), **about_rows})
+        sources.append(
+            {"file": recording.path.name, "kind": recording.kind, "sha256": content_hash(recording.path), **about_rows}
+        )
     columns = _joined(pieces, recordings, story)
     if not len(columns["time_s"]):
         raise LogError(
-            f"nothing is left of {', '.join(r.path.name for r in recordings)}: no {FEWEST_ROWS} rows in a row hold joint positions and actions; "
-            + ("; ".join(story.notes[:3]) or "the file is too short")
+            f"nothing is left of {', '.join(r.path.name for r in recordings)}: no {FEWEST_ROWS} rows in a row hold"
+            " joint positions and actions; " + ("; ".join(story.notes[:3]) or "the file is too short")
         )
     feet = columns.pop("feet", None)
     metadata: dict[str, Any] = {
-        "robot": robot.name, "robot_hash": robot.hash, "contract_hash": robot.contract.hash, "control_hz": robot.contract.control_hz,
+        "robot": robot.name,
+        "robot_hash": robot.hash,
+        "contract_hash": robot.contract.hash,
+        "control_hz": robot.contract.control_hz,
         "source": {
-            "kind": ", ".join(sorted({r.kind for r in recordings})), "surefoot": __version__, "files": sources,
+            "kind": ", ".join(sorted({r.kind for r in recordings})),
+            "surefoot": __version__,
+            "files": sources,
             "channels": {role: channel.source for role, channel in recordings[0].channels.items()},
         },
-        "derived": story.derived, "assumed": story.assumed, "notes": list(dict.fromkeys(story.notes)),
+        "derived": story.derived,
+        "assumed": story.assumed,
+        "notes": list(dict.fromkeys(story.notes)),
         **{key: value for r in recordings for key, value in r.metadata.items()},
         **({"feet": feet} if feet and "foot_contact" in columns else {}),
-    }  # fmt: skip
+    }
     return RobotLog(joints=robot.contract.joints, metadata=metadata, **columns)
 
 
 def content_hash(path: Path) -> str:
-    """sha256 of a file as sha256sum prints it; of a folder, over the hashes of its files in the order of their names."""
+    """sha256 of a file as sha256sum prints it; of a folder, over the hashes of its files in the order of
+    their names.
+    """
     if path.is_dir():
         return sha256(*(content_hash(file).encode() for file in sorted(path.rglob("*")) if file.is_file()))
     return file_hash(path)
@@ -74,8 +85,8 @@ def _refuse_incomplete(recordings: Sequence[Recording], n_joints: int) -> None:
         problems.append(f"{recording.path.name} has {missing}; it offers {offered or 'nothing'}")
     if problems:
         raise LogError(
-            f"{'; '.join(problems)}. A log of this robot needs both, for {n_joints} joints; where they are there, say so in a map file (--map): "
-            "'joint_position: COLUMNS' and 'target: COLUMNS' or 'action: COLUMNS'"
+            f"{'; '.join(problems)}. A log of this robot needs both, for {n_joints} joints; where they are there, say"
+            " so in a map file (--map): 'joint_position: COLUMNS' and 'target: COLUMNS' or 'action: COLUMNS'"
         )
 
 

@@ -17,8 +17,36 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from surefoot.logs.importing.unitree import DEFINITIONS
 
-SIZES = {"bool": 1, "byte": 1, "char": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
-KINDS = {"bool": "u1", "byte": "u1", "char": "u1", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "int64": "i8", "uint64": "u8", "float64": "f8"}  # fmt: skip
+SIZES = {
+    "bool": 1,
+    "byte": 1,
+    "char": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "float32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "float64": 8,
+}
+KINDS = {
+    "bool": "u1",
+    "byte": "u1",
+    "char": "u1",
+    "int8": "i1",
+    "uint8": "u1",
+    "int16": "i2",
+    "uint16": "u2",
+    "int32": "i4",
+    "uint32": "u4",
+    "float32": "f4",
+    "int64": "i8",
+    "uint64": "u8",
+    "float64": "f8",
+}
 MOST_ENTRIES = 10_000  # of a sequence of strings or messages; the messages of a robot's joints have tens
 MOST_LAYOUTS = 32  # looked for among messages of one length, before each is walked on its own
 

@@ -1,4 +1,6 @@
-"""Channels in the contract's terms: its joint order, this project's units, and the signs and offsets of the map file."""
+"""Channels in the contract's terms: its joint order, this project's units, and the signs and offsets of the
+map file.
+"""
 
 from pathlib import Path
 
@@ -24,7 +26,9 @@ def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFil
         if width == JOINTS:
             values = _in_order(channel, role, joints, recording.path)
         elif width != ANY and values.shape[1] != width:
-            raise LogError(f"{recording.path}: {channel.source}, for {role}, has {values.shape[1]} columns; it must have {width}")
+            raise LogError(
+                f"{recording.path}: {channel.source}, for {role}, has {values.shape[1]} columns; it must have {width}"
+            )
         if role == "quaternion" and rule.order == "xyzw":
             values = values[:, [3, 0, 1, 2]]
         unit = rule.unit or channel.unit
@@ -34,14 +38,22 @@ def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFil
         what = f"{map_file.name}: {{}} of {role}"
         scale, sign, offset = (
             np.array(per_name(value, names, what.format(key), LogError, default=[default] * len(names)))
-            for key, value, default in (("scale", rule.scale, 1.0), ("sign", rule.sign, 1.0), ("offset", rule.offset, 0.0))
+            for key, value, default in (
+                ("scale", rule.scale, 1.0),
+                ("sign", rule.sign, 1.0),
+                ("offset", rule.offset, 0.0),
+            )
         )
         values = values * (ROLES[role].units[unit] if unit else 1.0) * scale * sign + offset
-        done[role] = Channel(channel.time_s + rule.shift_s if rule.shift_s else channel.time_s, values, channel.source, channel.names)
+        done[role] = Channel(
+            channel.time_s + rule.shift_s if rule.shift_s else channel.time_s, values, channel.source, channel.names
+        )
     for role, rule in map_file.rules.items():
         if rule.constant:
             time_s = done["joint_position"].time_s
-            done[role] = Channel(time_s, np.tile(rule.constant, (len(time_s), 1)), f"{list(rule.constant)} in {Path(map_file.name).name}")
+            done[role] = Channel(
+                time_s, np.tile(rule.constant, (len(time_s), 1)), f"{list(rule.constant)} in {Path(map_file.name).name}"
+            )
     return done
 
 
@@ -50,15 +62,15 @@ def _in_order(channel: Channel, role: str, joints: JointNames, path: Path) -> np
     if channel.names is None:
         if values.shape[1] != len(joints.joints):
             raise LogError(
-                f"{path}: {channel.source}, for {role}, has {values.shape[1]} columns without names for {len(joints.joints)} joints; "
-                "list the joint of each column in the map file (--map): 'joints: [...]'"
+                f"{path}: {channel.source}, for {role}, has {values.shape[1]} columns without names for"
+                f" {len(joints.joints)} joints; list the joint of each column in the map file (--map): 'joints: [...]'"
             )
         return values
     found = [joints.find(name) for name in channel.names]
     missing = [joint for joint in joints.joints if joint not in found]
     if missing:
         raise LogError(
-            f"{path}: {channel.source}, for {role}, lacks the joints {', '.join(missing)} of the robot; where they have other names, say "
-            "'joints: {theirs: ours}' in the map file (--map)"
+            f"{path}: {channel.source}, for {role}, lacks the joints {', '.join(missing)} of the robot; where they have"
+            " other names, say 'joints: {theirs: ours}' in the map file (--map)"
         )
     return values[:, [found.index(joint) for joint in joints.joints]]

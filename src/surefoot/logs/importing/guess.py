@@ -13,14 +13,58 @@ from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, TIMES, Channel, Recording
 from surefoot.logs.importing.tables import Table, text_codes
 
-DESIRED = {"des", "desired", "target", "targets", "cmd", "command", "commands", "commanded", "ref", "reference", "goal", "setpoint"}
-NOISE = {"joint", "joints", "state", "states", "observation", "obs", "motor", "motors", "dof", "robot", "measured", "actual", "imu", "base", "body", "rad", "s", "nm", "m", "est"}  # fmt: skip
+DESIRED = {
+    "des",
+    "desired",
+    "target",
+    "targets",
+    "cmd",
+    "command",
+    "commands",
+    "commanded",
+    "ref",
+    "reference",
+    "goal",
+    "setpoint",
+}
+NOISE = {
+    "joint",
+    "joints",
+    "state",
+    "states",
+    "observation",
+    "obs",
+    "motor",
+    "motors",
+    "dof",
+    "robot",
+    "measured",
+    "actual",
+    "imu",
+    "base",
+    "body",
+    "rad",
+    "s",
+    "nm",
+    "m",
+    "est",
+}
 POSITION = {"q", "pos", "position", "positions", "qpos", "angle", "angles", "jpos"}
 VELOCITY = {"qd", "dq", "qdot", "qvel", "vel", "velocity", "velocities", "jvel"}
 TORQUE = {"tau", "torque", "torques", "effort", "efforts"}
 ONE_WORD_TARGETS = {"qdes", "desq", "qref", "qcmd", "qtarget"}
 CLOCK = {"t", "time", "timestamp", "timestamps", "stamp"}
-CLOCK_UNITS = {"s": "s", "sec": "s", "secs": "s", "seconds": "s", "ms": "ms", "us": "us", "usec": "us", "ns": "ns", "nsec": "ns"}
+CLOCK_UNITS = {
+    "s": "s",
+    "sec": "s",
+    "secs": "s",
+    "seconds": "s",
+    "ms": "ms",
+    "us": "us",
+    "usec": "us",
+    "ns": "ns",
+    "nsec": "ns",
+}
 AXES = {"w": 3, "x": 0, "y": 1, "z": 2, "vx": 0, "vy": 1, "wz": 2, "yaw": 2}
 UNIT_WORDS = {"deg": "deg", "degree": "deg", "degrees": "deg", "rpm": "rpm"}
 PLAUSIBLE_HZ = (5.0, 5000.0)  # of a log; a factor of 1000 apart, so that only one unit of time can be right
@@ -162,12 +206,19 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile) -> Recor
             names = (table.names or {}).get(group.columns[0]) or joints.order
             if names is not None and len(names) != values.shape[1]:
                 raise LogError(
-                    f"{table.path}: {group.pattern} has {values.shape[1]} columns and 'joints' names {len(names)}; list one joint for each column"
+                    f"{table.path}: {group.pattern} has {values.shape[1]} columns and 'joints' names {len(names)}; list"
+                    " one joint for each column"
                 )
             if names is None and values.shape[1] == len(joints.joints):
-                assumed["joint order"] = f"the columns of {table.path.name} do not name joints; they are taken in the order of robot.yaml"
+                assumed["joint order"] = (
+                    f"the columns of {table.path.name} do not name joints; they are taken in the order of robot.yaml"
+                )
         elif names is None and ROLES[role].width == ANY:
-            names = group.columns if len(group.columns) == values.shape[1] else tuple(f"foot {i}" for i in range(values.shape[1]))
+            names = (
+                group.columns
+                if len(group.columns) == values.shape[1]
+                else tuple(f"foot {i}" for i in range(values.shape[1]))
+            )
         if role == "quaternion" and group.axes is None and not map_file.rule(role).sources:
             assumed["quaternion"] = f"{group.pattern} is taken as w x y z"
         filled = np.isfinite(values).all(axis=1)
@@ -177,7 +228,9 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile) -> Recor
         if not filled.all():
             notes.append(f"{table.path.name}: {group.pattern} is empty in {int((~filled).sum())} of {table.rows} rows")
         whole, unit = filled.all(), unit_in(group.pattern, role)
-        channels[role] = Channel(time_s if whole else time_s[filled], values if whole else values[filled], group.pattern, names, unit)
+        channels[role] = Channel(
+            time_s if whole else time_s[filled], values if whole else values[filled], group.pattern, names, unit
+        )
         unit = map_file.rule(role).unit or unit
         guesses.append(f"{role} <- {group.pattern}" + (f" (in {unit})" if unit else ""))
     widths = {pattern: _width(group, table) for pattern, group in groups.items()}
@@ -194,7 +247,9 @@ def unit_in(pattern: str, role: str) -> str | None:
     return None
 
 
-def _guessed(table: Table, groups: dict[str, Group], joints: JointNames, map_file: MapFile, taken: set[str | None]) -> dict[str, Group]:
+def _guessed(
+    table: Table, groups: dict[str, Group], joints: JointNames, map_file: MapFile, taken: set[str | None]
+) -> dict[str, Group]:
     claims: dict[str, list[Group]] = {}
     n_joints = len(joints.order or joints.joints)
     for group in groups.values():
@@ -204,14 +259,16 @@ def _guessed(table: Table, groups: dict[str, Group], joints: JointNames, map_fil
                 claims.setdefault(role, []).append(group)
     if table.kind == "LeRobot" and "action" in claims and not {"action", "target"} & set(map_file.rules):
         raise LogError(
-            f"{table.path}: the feature 'action' of a LeRobot folder may hold joint targets or a policy's output; "
-            f"say 'target: {claims['action'][0].pattern}' or 'action: {claims['action'][0].pattern}' in the map file (--map)"
+            f"{table.path}: the feature 'action' of a LeRobot folder may hold joint targets or a policy's output; say"
+            f" 'target: {claims['action'][0].pattern}' or 'action: {claims['action'][0].pattern}' in the map file"
+            " (--map)"
         )
     for role, rivals in claims.items():
         if len(rivals) > 1 and role not in map_file.rules:
             either = " and ".join(group.pattern for group in rivals)
             raise LogError(
-                f"{table.path}: {either} could each be the {role}; choose one in the map file (--map): '{role}: \"{rivals[0].pattern}\"'"
+                f"{table.path}: {either} could each be the {role}; choose one in the map file (--map): '{role}:"
+                f' "{rivals[0].pattern}"\''
             )
     return {role: rivals[0] for role, rivals in claims.items()}
 
@@ -222,7 +279,9 @@ def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: M
     if len(rule.sources) > 1:
         for name in rule.sources:
             _column(name, role, columns, map_file)
-        return Group(", ".join((*rule.sources[:2], "...") if len(rule.sources) > 3 else rule.sources), rule.sources, None)
+        return Group(
+            ", ".join((*rule.sources[:2], "...") if len(rule.sources) > 3 else rule.sources), rule.sources, None
+        )
     name = rule.sources[0]
     if name in columns:
         return Group(name, (name,), None)
@@ -231,13 +290,19 @@ def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: M
     begin, end = name.split("*", 1)
     matched = [column for column in columns if fnmatchcase(column, name.replace("[", "[[]"))]
     if not matched:
-        raise LogError(f"{map_file.name}: {role} is {name!r}, which no column of {table.path.name} matches{nearest(name, columns)}")
+        raise LogError(
+            f"{map_file.name}: {role} is {name!r}, which no column of {table.path.name} matches{nearest(name, columns)}"
+        )
     inner = [column[len(begin) : len(column) - len(end)] for column in matched]
     if all(joints.find(label) for label in inner):
         return Group(name, tuple(matched), tuple(str(joints.find(label)) for label in inner))
-    if ROLES[role].width == JOINTS and not all(label.isdigit() for label in inner):  # other joints beside the contract's are no mistake
+    if ROLES[role].width == JOINTS and not all(
+        label.isdigit() for label in inner
+    ):  # other joints beside the contract's are no mistake
         return Group(name, tuple(matched), tuple(joints.find(label) or label for label in inner))
-    made = _group(name, [(column, int(label) if label.isdigit() else label) for column, label in zip(matched, inner, strict=True)])
+    made = _group(
+        name, [(column, int(label) if label.isdigit() else label) for column, label in zip(matched, inner, strict=True)]
+    )
     return Group(made.pattern, made.columns, None, made.axes)
 
 
@@ -261,7 +326,9 @@ def _values(group: Group, table: Table, role: str) -> np.ndarray:
     return np.concatenate(arrays, axis=1).astype(np.float64)
 
 
-def _clock(table: Table, map_file: MapFile, guesses: list[str], assumed: dict[str, str]) -> tuple[np.ndarray, str | None]:
+def _clock(
+    table: Table, map_file: MapFile, guesses: list[str], assumed: dict[str, str]
+) -> tuple[np.ndarray, str | None]:
     """Seconds since the first row, and the column they come from."""
     if map_file.rate_hz is not None:
         assumed["time"] = f"no time stamps; rows are {map_file.rate_hz:g} a second, as the map file says"
@@ -270,11 +337,16 @@ def _clock(table: Table, map_file: MapFile, guesses: list[str], assumed: dict[st
         name, unit = map_file.time.sources[0], map_file.time.unit
         _column(name, "time", table.columns, map_file)
     else:
-        clocks = [name for name in table.numbers if words(name) & CLOCK and words(name) <= CLOCK | set(CLOCK_UNITS) | {"elapsed"}]
+        clocks = [
+            name
+            for name in table.numbers
+            if words(name) & CLOCK and words(name) <= CLOCK | set(CLOCK_UNITS) | {"elapsed"}
+        ]
         if len(clocks) != 1:
             problem = f"{' and '.join(clocks)} could each be the time" if clocks else "no column is called time"
             raise LogError(
-                f"{table.path}: {problem}; say which in the map file (--map): 'time: COLUMN', or 'time: {{rate_hz: 50}}' where none was recorded{_offered(table.columns)}"
+                f"{table.path}: {problem}; say which in the map file (--map): 'time: COLUMN', or 'time: {{rate_hz:"
+                f" 50}}' where none was recorded{_offered(table.columns)}"
             )
         name, unit = clocks[0], None
     raw = table.numbers.get(name)
@@ -284,7 +356,9 @@ def _clock(table: Table, map_file: MapFile, guesses: list[str], assumed: dict[st
     finite = np.isfinite(raw)
     if not finite.any():
         raise LogError(f"{table.path}: the column {name!r} holds no times")
-    relative = (raw - raw[finite][0]).astype(np.float64)  # subtracted before it is a float, which cannot hold nanoseconds since 1970
+    relative = (raw - raw[finite][0]).astype(
+        np.float64
+    )  # subtracted before it is a float, which cannot hold nanoseconds since 1970
     unit = (
         map_file.time_unit
         or unit

@@ -12,7 +12,9 @@ from surefoot.logs.parquet import check_sum
 
 
 def read_lerobot(folder: Path) -> Table:
-    """The dataset as one table; named entries of a feature become columns of their own, such as 'observation.state/FL_hip.pos'."""
+    """The dataset as one table; named entries of a feature become columns of their own, such as
+    'observation.state/FL_hip.pos'.
+    """
     features = _features(folder)
     files = sorted((folder / "data").glob("chunk-*/*.parquet"))
     if not files:
@@ -52,4 +54,8 @@ def _entries(feature: Any) -> list[str] | None:
     names = feature.get("names") if isinstance(feature, dict) else None
     if isinstance(names, dict) and len(names) == 1:
         names = next(iter(names.values()))
-    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else None
+    return (
+        names
+        if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+        else None
+    )

@@ -1,4 +1,6 @@
-"""The map file (`--map`): which column or topic is what, where a reader cannot know. docs/log-format.md describes it."""
+"""The map file (`--map`): which column or topic is what, where a reader cannot know. docs/log-format.md
+describes it.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,10 +58,20 @@ def read_map(path: Path) -> MapFile:
     time, rate_hz = _time(content.get("time"), path)
     clock = content.get("clock")
     if clock not in (None, "header", "log"):
-        raise LogError(f"{path}: clock is {shown(clock)}; it must be 'header' (stamps in the messages) or 'log' (when they were recorded)")
+        raise LogError(
+            f"{path}: clock is {shown(clock)}; it must be 'header' (stamps in the messages) or 'log' (when they were"
+            " recorded)"
+        )
     return MapFile(
-        str(path), rules, time, None, rate_hz, _joints(content.get("joints"), path), _motors(content.get("motors"), path), clock,
-    )  # fmt: skip
+        str(path),
+        rules,
+        time,
+        None,
+        rate_hz,
+        _joints(content.get("joints"), path),
+        _motors(content.get("motors"), path),
+        clock,
+    )
 
 
 def _rule(value: Any, role: str, path: Path) -> Rule:
@@ -70,12 +82,16 @@ def _rule(value: Any, role: str, path: Path) -> Rule:
     if isinstance(value, list):
         if value and all(is_number(v) for v in value):
             if len(value) != ROLES[role].width:
-                raise LogError(f"{path}: {role} is {shown(value)}; only {_constants()} can be constant, with as many numbers as it is wide")
+                raise LogError(
+                    f"{path}: {role} is {shown(value)}; only {_constants()} can be constant, with as many numbers as it"
+                    " is wide"
+                )
             return Rule(constant=tuple(float(v) for v in value))
         return Rule(_names(value, role, path))
     if not isinstance(value, dict):
         raise LogError(
-            f"{path}: {role} is {shown(value)}; write a column or topic, a list of columns, or 'from: ...' with {', '.join(RULE_KEYS[1:])}"
+            f"{path}: {role} is {shown(value)}; write a column or topic, a list of columns, or 'from: ...' with"
+            f" {', '.join(RULE_KEYS[1:])}"
         )
     for key in value:
         if key not in RULE_KEYS:
@@ -94,7 +110,7 @@ def _rule(value: Any, role: str, path: Path) -> Rule:
     sources = (source,) if isinstance(source, str) else _names(source, role, path)
     return Rule(
         sources, unit, value.get("sign", 1.0), value.get("scale", 1.0), value.get("offset", 0.0), float(shift), order
-    )  # fmt: skip
+    )
 
 
 def _constants() -> str:
@@ -119,7 +135,10 @@ def _time(value: Any, path: Path) -> tuple[Rule | None, float | None]:
         if unit is not None and unit not in tuple(TIMES):
             raise LogError(f"{path}: unit of time is {shown(unit)} (known: {', '.join(TIMES)})")
         return Rule((value["from"],), unit), None
-    raise LogError(f"{path}: time is {shown(value)}; write a column, 'from: ..., unit: us', or 'rate_hz: 50' where no time was recorded")
+    raise LogError(
+        f"{path}: time is {shown(value)}; write a column, 'from: ..., unit: us', or 'rate_hz: 50' where no time was"
+        " recorded"
+    )
 
 
 def _joints(value: Any, path: Path) -> tuple[str, ...] | dict[str, str] | None:
@@ -130,7 +149,8 @@ def _joints(value: Any, path: Path) -> tuple[str, ...] | dict[str, str] | None:
     if isinstance(value, list) and value and all(isinstance(name, str) for name in value):
         return tuple(value)
     raise LogError(
-        f"{path}: joints is {shown(value)}; write a list of joint names in the file's order, or 'name in the file: name in robot.yaml'"
+        f"{path}: joints is {shown(value)}; write a list of joint names in the file's order, or 'name in the file: name"
+        " in robot.yaml'"
     )
 
 
@@ -138,5 +158,8 @@ def _motors(value: Any, path: Path) -> tuple[str | None, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(name is None or isinstance(name, str) for name in value):
-        raise LogError(f"{path}: motors is {shown(value)}; write the joint of motor 0, 1, 2 and so on, null for a motor without one")
+        raise LogError(
+            f"{path}: motors is {shown(value)}; write the joint of motor 0, 1, 2 and so on, null for a motor"
+            " without one"
+        )
     return tuple(value)

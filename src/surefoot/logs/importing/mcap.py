@@ -63,7 +63,9 @@ def read_mcap(
                     file.seek(length, 1)
                     continue
                 if length > MOST_BYTES or opcode == 0 or opcode > 0x7F:
-                    notes.append(f"{path.name}: the file is damaged at byte {begin} of {size}; what came before was read")
+                    notes.append(
+                        f"{path.name}: the file is damaged at byte {begin} of {size}; what came before was read"
+                    )
                     return
                 content = file.read(length)
                 yield from scan.record(opcode, content, length, begin)
@@ -121,17 +123,22 @@ class _Scan:
             return
         records = content[at + 8 : at + 8 + packed]
         if (codec and codec not in CODECS) or size > MOST_BYTES:
-            self.notes.append(f"{self.path.name}: the chunk at byte {begin} is packed as {codec!r}, {size} bytes, and was left out")
+            self.notes.append(
+                f"{self.path.name}: the chunk at byte {begin} is packed as {codec!r}, {size} bytes, and was left out"
+            )
             return
         self.packed, self.unpacked = self.packed + len(records), self.unpacked + size
         if self.unpacked > FREE_BYTES + MOST_RATIO * self.packed:
             raise LogError(
-                f"{self.path}: its chunks unpack to more than {MOST_RATIO} times their size, far beyond any recording; the file is damaged or hostile"
+                f"{self.path}: its chunks unpack to more than {MOST_RATIO} times their size, far beyond any recording;"
+                " the file is damaged or hostile"
             )
         data = _unpacked(records, CODECS[codec], size) if codec else records
         whole = len(content) == length and len(data) == size
         if len(content) == length and (len(data) != size or (crc and zlib.crc32(data) != crc)):
-            self.notes.append(f"{self.path.name}: the chunk at byte {begin} is damaged" + (" and was left out" if whole else ""))
+            self.notes.append(
+                f"{self.path.name}: the chunk at byte {begin} is damaged" + (" and was left out" if whole else "")
+            )
             if whole:  # its checksum is wrong: no telling which numbers are
                 return
         at = 0

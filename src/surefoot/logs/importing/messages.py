@@ -47,7 +47,10 @@ class TopicData:
     @property
     def nbytes(self) -> int:
         """What the arrays take."""
-        return sum(part.log_ns.nbytes + part.order.nbytes + sum(values.nbytes for values in part.fields.values()) for part in self.parts)
+        return sum(
+            part.log_ns.nbytes + part.order.nbytes + sum(values.nbytes for values in part.fields.values())
+            for part in self.parts
+        )
 
     def finish(self) -> None:
         """Turn what was taken into arrays."""
@@ -62,7 +65,9 @@ class TopicData:
                 else None
             )
             names = block.layout.texts.get("name") or block.layout.texts.get("joint_names")
-            self.parts.append(Part(block.rows + self.count, stamps[block.rows], header, names, fields_of(self.kind, block)))
+            self.parts.append(
+                Part(block.rows + self.count, stamps[block.rows], header, names, fields_of(self.kind, block))
+            )
         self.count += len(self._raw)
         self.broken += broken
         self._raw, self._log_ns = [], []
@@ -77,7 +82,11 @@ def fields_of(kind: str, block: Block) -> dict[str, np.ndarray]:
         return {role: values for role, values in found.items() if values.shape[1] == width and width}
     if kind in TWISTS:
         inside = "twist." if kind.endswith("Stamped") else ""
-        return {"command": np.concatenate([take(f"{inside}linear.x"), take(f"{inside}linear.y"), take(f"{inside}angular.z")], axis=1)}
+        return {
+            "command": np.concatenate(
+                [take(f"{inside}linear.x"), take(f"{inside}linear.y"), take(f"{inside}angular.z")], axis=1
+            )
+        }
     if kind == IMU:
         found = {"gyro": np.concatenate([take(f"angular_velocity.{axis}") for axis in "xyz"], axis=1)}
         if block.integers("orientation_covariance")[0] >= 0:  # -1 says that the sensor has no orientation
@@ -98,7 +107,12 @@ def fields_of(kind: str, block: Block) -> dict[str, np.ndarray]:
         return found
     found = {
         role: np.concatenate([take(f"motor_state.{i}.{key}")[:, :1] for i in motors], axis=1)
-        for role, key in (("joint_position", "q"), ("joint_velocity", "dq"), ("torque", "tau_est"), ("motor_temperature", "temperature"))
+        for role, key in (
+            ("joint_position", "q"),
+            ("joint_velocity", "dq"),
+            ("torque", "tau_est"),
+            ("motor_temperature", "temperature"),
+        )
     }
     found |= {"gyro": take("imu_state.gyroscope"), "quaternion": take("imu_state.quaternion")}
     if block.has("foot_force"):

@@ -22,7 +22,10 @@ class JointNames:
         if isinstance(map_file.joints, dict):
             for other, joint in map_file.joints.items():
                 if joint not in joints:
-                    raise LogError(f"{map_file.name}: joints names {joint!r}, which is not a joint of the robot{nearest(joint, joints)}")
+                    raise LogError(
+                        f"{map_file.name}: joints names {joint!r}, which is not a joint of the"
+                        f" robot{nearest(joint, joints)}"
+                    )
                 spellings.append((other, joint))
         self._exact = dict(spellings)
         loose: dict[str, set[str]] = {}
@@ -31,7 +34,9 @@ class JointNames:
                 loose.setdefault(form, set()).add(joint)
         self._loose = {form: next(iter(owners)) for form, owners in loose.items() if form and len(owners) == 1}
         forms = sorted(self._loose, key=len, reverse=True)  # the longest first: FL_hip_joint before FL_hip
-        self._inside = re.compile(r"(?<![a-z0-9])(" + "|".join(re.escape(form) for form in forms) + r")(?![a-z0-9])", re.I)
+        self._inside = re.compile(
+            r"(?<![a-z0-9])(" + "|".join(re.escape(form) for form in forms) + r")(?![a-z0-9])", re.I
+        )
         self.order = map_file.joints if isinstance(map_file.joints, tuple) else None
 
     def find(self, name: str) -> str | None:

@@ -19,13 +19,25 @@ from surefoot.robot.contract import Contract
 
 TABLES = {"csv": read_csv, "npz": read_npz, "parquet": read_parquet, "lerobot": read_lerobot}
 MOST_FILES = 10_000  # of a folder
-SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".parquet": "parquet", ".mcap": "bag", ".db3": "bag"}
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".npz": "npz",
+    ".parquet": "parquet",
+    ".mcap": "bag",
+    ".db3": "bag",
+}
 BEGINNINGS = {MAGIC: "bag", b"SQLite format 3": "bag", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
 READABLE = "CSV, NPZ and Parquet files, MCAP files, ROS 2 bags and LeRobot folders"
 OTHERS = {
     b"#ROSBAG": "is a ROS 1 bag; convert it once: pip install rosbags && rosbags-convert --src {name} --dst converted",
-    b"\x93NUMPY": "is a single array; save named arrays instead: numpy.savez('log.npz', time=..., dof_pos=..., des_dof_pos=...)",
-    b"\x89HDF": "is an HDF5 file; save its arrays once with numpy.savez('log.npz', time=..., dof_pos=..., des_dof_pos=...)",
+    b"\x93NUMPY": (
+        "is a single array; save named arrays instead: numpy.savez('log.npz', time=..., dof_pos=..., des_dof_pos=...)"
+    ),
+    b"\x89HDF": (
+        "is an HDF5 file; save its arrays once with numpy.savez('log.npz', time=..., dof_pos=..., des_dof_pos=...)"
+    ),
     b"MATLAB": "is a MATLAB file; save its arrays once as CSV (writetable) or with numpy.savez",
 }
 
@@ -53,7 +65,8 @@ def recognise(path: Path) -> str:
         if (path / "metadata.yaml").is_file() or any(path.glob("*.mcap")) or any(path.glob("*.db3")):
             return "bag"
         raise LogError(
-            f"the folder {path} is neither a ROS 2 bag (metadata.yaml) nor a LeRobot folder (meta/info.json); give the log files themselves"
+            f"the folder {path} is neither a ROS 2 bag (metadata.yaml) nor a LeRobot folder (meta/info.json); give the"
+            " log files themselves"
         )
     if not path.is_file():
         raise LogError(f"the log {path} does not exist" if not path.exists() else f"{path} is not an ordinary file")

@@ -4,7 +4,9 @@ import numpy as np
 
 WINDOW = 5  # samples of the local quadratic fit
 ROUNDING_S = 1e-6  # by which two stamps of one moment may differ
-VELOCITY_FILTER = f"differentiated position: local quadratic fit over {WINDOW} samples (Savitzky-Golay), centred, without delay"
+VELOCITY_FILTER = (
+    f"differentiated position: local quadratic fit over {WINDOW} samples (Savitzky-Golay), centred, without delay"
+)
 
 
 def period(time_s: np.ndarray) -> float:
@@ -22,7 +24,9 @@ def rising(time_s: np.ndarray) -> np.ndarray:
     return np.concatenate([[True], time_s[1:] > latest[:-1]])
 
 
-def interpolate(time_s: np.ndarray, values: np.ndarray, at_s: np.ndarray, gap_s: float) -> tuple[np.ndarray, np.ndarray]:
+def interpolate(
+    time_s: np.ndarray, values: np.ndarray, at_s: np.ndarray, gap_s: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Linear interpolation, and which of `at_s` are covered: no gap longer than `gap_s` is bridged. `time_s` rises."""
     after = np.clip(np.searchsorted(time_s, at_s), 1, max(len(time_s) - 1, 1))
     if len(time_s) == 1:
@@ -33,18 +37,24 @@ def interpolate(time_s: np.ndarray, values: np.ndarray, at_s: np.ndarray, gap_s:
     inside = (at_s >= time_s[before]) & (at_s <= time_s[after])
     near = np.minimum(np.abs(at_s - time_s[before]), np.abs(at_s - time_s[after])) <= gap_s / WINDOW
     exact = (share == 0) | (share == 1)  # keeps numbers as they are, though 0 × inf is not a number
-    mixed = np.where(exact, np.where(share == 0, values[before], values[after]), values[before] * (1 - share) + values[after] * share)
+    mixed = np.where(
+        exact, np.where(share == 0, values[before], values[after]), values[before] * (1 - share) + values[after] * share
+    )
     return mixed, np.where(inside, width <= gap_s, near) | (inside & exact[:, 0])
 
 
 def hold(time_s: np.ndarray, values: np.ndarray, at_s: np.ndarray, gap_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """The last value at or before each time, and which times have one that is not older than `gap_s`. `time_s` rises."""
+    """The last value at or before each time, and which times have one that is not older than `gap_s`.
+    `time_s` rises.
+    """
     last = np.searchsorted(time_s, at_s + ROUNDING_S, side="right") - 1
     there = np.maximum(last, 0)
     return values[there], (last >= 0) & (at_s - time_s[there] <= gap_s)
 
 
-def control_ticks(state_s: np.ndarray, action_s: np.ndarray, action: np.ndarray, control_hz: float) -> tuple[np.ndarray, str]:
+def control_ticks(
+    state_s: np.ndarray, action_s: np.ndarray, action: np.ndarray, control_hz: float
+) -> tuple[np.ndarray, str]:
     """Control ticks within the state's time, and what they follow; both times rise.
 
     They follow the actions where those come, or change, about `control_hz` times a second: a row then holds an action
@@ -54,7 +64,9 @@ def control_ticks(state_s: np.ndarray, action_s: np.ndarray, action: np.ndarray,
     first_s, last_s = float(state_s[0]), float(state_s[-1])
     near = slice(*np.searchsorted(action_s, (first_s - dt_s, last_s + dt_s)))
     action_s, action = action_s[near], action[near]
-    changed = np.concatenate([[True], (action[1:] != action[:-1]).any(axis=1)]) if len(action) else np.zeros(0, dtype=bool)
+    changed = (
+        np.concatenate([[True], (action[1:] != action[:-1]).any(axis=1)]) if len(action) else np.zeros(0, dtype=bool)
+    )
     if len(action_s) > 2 and about(period(action_s), dt_s):
         ticks, what = _filled(action_s, dt_s), "the actions' time stamps"
     elif changed.sum() > 2 and about(period(action_s[changed]), dt_s):
@@ -90,7 +102,8 @@ def nearest(time_s: np.ndarray, at_s: np.ndarray) -> np.ndarray:
 
 
 def differentiate(time_s: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Slope of a quadratic fitted to each sample and its neighbours, (samples, width); at the ends, of the last whole window.
+    """Slope of a quadratic fitted to each sample and its neighbours, (samples, width); at the ends, of the
+    last whole window.
 
     Where stamps do not rise within a window, the typical period stands in for them.
     """

@@ -25,7 +25,14 @@ from surefoot.logs.parquet import COPIES
 from surefoot.text import flat
 from surefoot.watchdog import watched
 
-PREFERRED = ("/lowstate", "/lowcmd", "/cmd_vel", "/joint_states", "/imu", "/imu/data")  # where several topics could play a role
+PREFERRED = (
+    "/lowstate",
+    "/lowcmd",
+    "/cmd_vel",
+    "/joint_states",
+    "/imu",
+    "/imu/data",
+)  # where several topics could play a role
 FROM_STATE = ("joint_velocity", "torque")  # come with the joint positions
 
 Progress = Callable[[int, int], None] | None
@@ -41,7 +48,9 @@ def read_bag(path: Path, joints: JointNames, map_file: MapFile, progress: Progre
         raise LogError("; ".join((f"{path} has no topic that is known here ({known}); {held}", *notes[:1])))
     for topic in topics.values():
         if topic.broken:
-            notes.append(f"{path.name}: {topic.broken} of {topic.count} messages of {topic.name} are damaged and were left out")
+            notes.append(
+                f"{path.name}: {topic.broken} of {topic.count} messages of {topic.name} are damaged and were left out"
+            )
     chosen = _choose(topics, map_file, path, notes)
     start_ns = min(int(part.log_ns.min()) for topic in topics.values() for part in topic.parts if len(part.log_ns))
     channels: dict[str, Channel] = {}
@@ -86,7 +95,9 @@ def _gather(path: Path, notes: list[str], progress: Progress) -> tuple[dict[str,
     return {name: topic for name, topic in topics.items() if topic.parts}, others
 
 
-def _messages(path: Path, wanted: Callable[[Topic], bool], notes: list[str], progress: Progress) -> Iterator[tuple[str, str, int, bytes]]:
+def _messages(
+    path: Path, wanted: Callable[[Topic], bool], notes: list[str], progress: Progress
+) -> Iterator[tuple[str, str, int, bytes]]:
     """Topic, type, time and bytes of each message."""
     if path.is_file() and path.suffix != ".db3":
         for topic, log_ns, raw in read_mcap(path, wanted, notes, progress):
@@ -101,7 +112,9 @@ def _messages(path: Path, wanted: Callable[[Topic], bool], notes: list[str], pro
     _refuse_packed(files if path.is_dir() else [path], path)
     try:
         with watched(f"reading {path}", seconds=math.inf), Reader(path) as reader:
-            connections = [c for c in reader.connections if wanted(Topic(c.topic, c.msgtype, str(c.ext.serialization_format)))]
+            connections = [
+                c for c in reader.connections if wanted(Topic(c.topic, c.msgtype, str(c.ext.serialization_format)))
+            ]
             total = sum(c.msgcount for c in connections)
             for i, (connection, log_ns, raw) in enumerate(reader.messages(connections) if connections else ()):
                 if progress and i % 10_000 == 0:
@@ -124,7 +137,8 @@ def _refuse_packed(files: list[Path], path: Path) -> None:
                     unpacked += len(piece)
             if unpacked > allowed:
                 raise LogError(
-                    f"{path}: {file.name} unpacks to more than {MOST_RATIO} times its size, far beyond any recording; the file is damaged or hostile"
+                    f"{path}: {file.name} unpacks to more than {MOST_RATIO} times its size, far beyond any recording;"
+                    " the file is damaged or hostile"
                 )
 
 
@@ -133,7 +147,8 @@ def _bag_files(folder: Path, notes: list[str]) -> tuple[list[Path], bool]:
     found = sorted([*folder.glob("*.mcap"), *folder.glob("*.db3")])
     if not (folder / "metadata.yaml").is_file():
         notes.append(
-            f"{folder.name}: metadata.yaml is missing, the recording was not closed; {len(found)} files were read in the order of their names"
+            f"{folder.name}: metadata.yaml is missing, the recording was not closed; {len(found)} files were read in"
+            " the order of their names"
         )
         return found, True
     about: Any = read_yaml(folder / "metadata.yaml", LogError).get("rosbag2_bagfile_information")
@@ -158,7 +173,9 @@ def _choose(topics: dict[str, TopicData], map_file: MapFile, path: Path, notes: 
         if rule.sources:
             name = rule.sources[0]
             if name not in topics:
-                raise LogError(f"{map_file.name}: {role} is {name!r}, but the bag has no such topic{nearest(name, topics)}")
+                raise LogError(
+                    f"{map_file.name}: {role} is {name!r}, but the bag has no such topic{nearest(name, topics)}"
+                )
             chosen[role] = topics[name]
         elif role in FROM_STATE and "joint_position" in chosen:
             chosen[role] = chosen["joint_position"]
@@ -169,7 +186,10 @@ def _choose(topics: dict[str, TopicData], map_file: MapFile, path: Path, notes: 
             rivals = [topic for topic in rivals if topic.name in PREFERRED] or rivals
             if len(rivals) > 1:
                 names = " and ".join(topic.name for topic in rivals)
-                sentence = f"{path}: {names} could each be the {role}; choose one in the map file (--map): '{role}: {rivals[0].name}'"
+                sentence = (
+                    f"{path}: {names} could each be the {role}; choose one in the map file (--map): '{role}:"
+                    f" {rivals[0].name}'"
+                )
                 if role in ("joint_position", "target", "action", "command"):
                     raise LogError(sentence)
                 notes.append(f"{sentence}; it was left out")
@@ -199,5 +219,7 @@ def _shared_clocks(channels: dict[str, Channel]) -> dict[str, Channel]:
     for role, channel in channels.items():
         known = clocks.setdefault(channel.source, channel.time_s)
         same = len(known) == len(channel.time_s) and np.array_equal(known, channel.time_s)
-        shared[role] = Channel(known if same else channel.time_s, channel.values, channel.source, channel.names, channel.unit)
+        shared[role] = Channel(
+            known if same else channel.time_s, channel.values, channel.source, channel.names, channel.unit
+        )
     return shared

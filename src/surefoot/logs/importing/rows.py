@@ -27,7 +27,8 @@ GAP_PERIODS = 5  # a longer pause ends an episode
 FEWEST_ROWS = 5  # of an episode
 SLOWEST_PERIODS = 10  # between samples: what happens in longer ones cannot be told by interpolation
 FASTEST_S = 1e-5  # between samples; no joint is read more often
-MUCH_FASTER = 4  # times the control rate: the nearest sample is as good as an interpolated one, and is one that was measured
+# times the control rate: the nearest sample is as good as an interpolated one, and is one that was measured
+MUCH_FASTER = 4
 
 
 @dataclass
@@ -69,11 +70,14 @@ def control_rows(
 
 def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> None:
     if not step_s:
-        raise LogError(f"{recording.path}: its time never advances; the time column or clock is wrong ('time:' in the map file)")
+        raise LogError(
+            f"{recording.path}: its time never advances; the time column or clock is wrong ('time:' in the map file)"
+        )
     if not FASTEST_S < step_s <= SLOWEST_PERIODS * contract.control_dt_s:
         raise LogError(
-            f"{recording.path}: its rows are {step_s:.4g} s apart, for a robot that is controlled {contract.control_hz:g} times a second; "
-            "where that is the wrong unit, say 'time: {from: COLUMN, unit: ms}' in the map file (--map)"
+            f"{recording.path}: its rows are {step_s:.4g} s apart, for a robot that is controlled"
+            f" {contract.control_hz:g} times a second; where that is the wrong unit, say 'time: {{from: COLUMN, unit:"
+            " ms}' in the map file (--map)"
         )
 
 
@@ -91,7 +95,9 @@ def _runs(channels: dict[str, Channel], gap_s: float, name: str, story: Story) -
     return runs
 
 
-def _fill_in(channels: dict[str, Channel], runs: list[slice], contract: Contract, step_s: float, name: str, story: Story) -> None:
+def _fill_in(
+    channels: dict[str, Channel], runs: list[slice], contract: Contract, step_s: float, name: str, story: Story
+) -> None:
     """Velocity, action and gravity from what was recorded, where they were not."""
     position = channels["joint_position"]
     if "joint_velocity" not in channels:
@@ -104,7 +110,9 @@ def _fill_in(channels: dict[str, Channel], runs: list[slice], contract: Contract
     if target is not None and "action" in channels:
         story.notes.append(f"{name}: actions and joint targets were recorded; the actions were taken")
     elif target is not None:
-        channels["action"] = Channel(target.time_s, (target.values - contract.pose_rad) / contract.action_scale_rad, target.source)
+        channels["action"] = Channel(
+            target.time_s, (target.values - contract.pose_rad) / contract.action_scale_rad, target.source
+        )
         story.derived["action"] = "(recorded joint target - pose) / action scale, by the contract"
     _orientation(channels, name, story)
 
@@ -118,7 +126,11 @@ def _risen(channel: Channel) -> Channel:
 def _about_time(time_s: np.ndarray, name: str, how: str, step_s: float, dt_s: float, followed: str) -> list[str]:
     notes = []
     if how != "kept":
-        verb = "the sample nearest to each control tick was taken" if how == "nearest" else "control ticks were interpolated linearly"
+        verb = (
+            "the sample nearest to each control tick was taken"
+            if how == "nearest"
+            else "control ticks were interpolated linearly"
+        )
         notes.append(f"{name}: recorded at {1 / step_s:.4g} Hz; {verb} ({1 / dt_s:g} Hz, following {followed})")
     back, same = int((np.diff(time_s) < 0).sum()), int((np.diff(time_s) == 0).sum())
     if back or same:
@@ -139,7 +151,9 @@ def _orientation(channels: dict[str, Channel], name: str, story: Story) -> None:
         return
     unit = np.where(length > 0.5, channel.values / np.maximum(length, 1e-12), [1.0, 0.0, 0.0, 0.0])
     turns = np.where(np.einsum("ij,ij->i", unit[1:], unit[:-1]) < 0, -1.0, 1.0)
-    unit = unit * np.concatenate([[1.0], np.cumprod(turns)])[:, None]  # q and -q are one orientation; between them lies nonsense
+    unit = (
+        unit * np.concatenate([[1.0], np.cumprod(turns)])[:, None]
+    )  # q and -q are one orientation; between them lies nonsense
     channels["quaternion"] = replace(channel, values=unit)
     if "gravity" not in channels:
         w, x, y, z = unit.T
@@ -156,7 +170,9 @@ def _leave_out_sparse(channels: dict[str, Channel], gap_s: float, name: str, sto
             risen = _risen(channel)
             covered = interpolate(risen.time_s, risen.values, position.time_s, _own_gap_s(risen, gap_s))[1]
             if covered.mean() < 0.5:
-                story.notes.append(f"{name}: {role} ({channel.source}) covers {covered.mean():.0%} of the time and was left out")
+                story.notes.append(
+                    f"{name}: {role} ({channel.source}) covers {covered.mean():.0%} of the time and was left out"
+                )
                 del channels[role]
 
 
@@ -193,7 +209,8 @@ def _run(
         if not ROLES[role].hold:
             rows[role], there = interpolate(time_s, values, at_s, widest_s)
         elif role == "action":
-            # The row's action is the one in force in the middle of its period: a policy sends it shortly after it has read the state.
+            # The row's action is the one in force in the middle of its period: a policy sends it shortly after it has
+            # read the state.
             rows[role], there = hold(time_s, values, at_s if own is None else at_s + 0.5 / control_hz, widest_s)
         else:
             rows[role], known = hold(time_s, values, at_s, np.inf)
@@ -215,7 +232,9 @@ def _episodes(
         if role != "time_s":
             values[~(np.abs(values) <= np.finfo(np.float32).max)] = np.nan  # beyond what the file can hold
     run_of_row = np.repeat(np.arange(len(runs)), [len(run["time_s"]) for run in runs])
-    whole = np.all([np.isfinite(rows[role]).all(axis=1) for role in ("joint_position", "joint_velocity", "action")], axis=0)
+    whole = np.all(
+        [np.isfinite(rows[role]).all(axis=1) for role in ("joint_position", "joint_velocity", "action")], axis=0
+    )
     if not whole.all():
         story.notes.append(f"{name}: {int((~whole).sum())} rows with numbers that are not finite were left out")
     rows, run_of_row = {role: values[whole] for role, values in rows.items()}, run_of_row[whole]
@@ -230,7 +249,8 @@ def _episodes(
         story.notes.append(f"{name}: {len(spans) - len(kept)} pieces shorter than {FEWEST_ROWS} rows were left out")
     if len(kept) > 1:
         story.notes.append(
-            f"{name}: cut into {len(kept)} episodes at gaps longer than {gap_s:.3g} s, jumps of time, or changes of mode or episode"
+            f"{name}: cut into {len(kept)} episodes at gaps longer than {gap_s:.3g} s, jumps of time, or changes of"
+            " mode or episode"
         )
     pick = np.concatenate([np.zeros(0, dtype=int), *(np.arange(a, b) for a, b in kept)])
     lengths = [b - a for a, b in kept]

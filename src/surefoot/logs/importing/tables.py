@@ -1,4 +1,6 @@
-"""CSV, NPZ and Parquet files as columns of numbers. Nothing is unpickled, and no size is believed before it is checked."""
+"""CSV, NPZ and Parquet files as columns of numbers. Nothing is unpickled, and no size is believed before it
+is checked.
+"""
 
 import json
 import math
@@ -21,10 +23,19 @@ from surefoot.logs.parquet import CELL_BYTES, COPIES, read_table
 from surefoot.text import flat
 
 MOST_SKIPPED = 10_000  # rows of the wrong width: each is handed to Python
-JOINT_COLUMNS = ("joint_position_rad", "joint_velocity_rad_s", "action", "torque_nm", "motor_temperature_c")  # of a robot log
+JOINT_COLUMNS = (
+    "joint_position_rad",
+    "joint_velocity_rad_s",
+    "action",
+    "torque_nm",
+    "motor_temperature_c",
+)  # of a robot log
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 # Only ever shown: what a user who trusts a file may run once. Nothing here loads a pickle.
-HOW_TO_CONVERT = "python -c \"import sys, numpy as n; d = n.load(sys.argv[1], allow_pickle=True); n.savez('log.npz', **{k: n.asarray(d[k].tolist(), float) for k in d})\""
+HOW_TO_CONVERT = (
+    "python -c \"import sys, numpy as n; d = n.load(sys.argv[1], allow_pickle=True); n.savez('log.npz', **{k:"
+    ' n.asarray(d[k].tolist(), float) for k in d})"'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +83,9 @@ def read_csv(path: Path) -> Table:
     try:
         try:
             table = pa_csv.read_csv(pa.BufferReader(content), parse_options=parse)
-        except pa.ArrowInvalid:  # a word far down in a column of numbers: read all as text, and turn it into numbers below
+        except (
+            pa.ArrowInvalid
+        ):  # a word far down in a column of numbers: read all as text, and turn it into numbers below
             skipped.clear()
             names = [name.strip() for name in header.decode().split(delimiter)]
             text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
@@ -83,7 +96,8 @@ def read_csv(path: Path) -> Table:
     except Exception as reason:  # whatever the library says about a damaged file
         if len(skipped) >= MOST_SKIPPED:
             raise LogError(
-                f"{path}: {MOST_SKIPPED:,} rows have another number of cells than the header; is the delimiter {delimiter!r}?"
+                f"{path}: {MOST_SKIPPED:,} rows have another number of cells than the header; is the delimiter"
+                f" {delimiter!r}?"
             ) from None
         raise LogError(f"{path} is not a readable CSV file: {flat(reason, 200)}") from None
     if not skipped:
@@ -139,7 +153,9 @@ def read_npz(path: Path) -> Table:
     texts: dict[str, pa.ChunkedArray] = {}
     for name, array in arrays.items():
         if array.dtype.kind in "US" and array.shape == (rows,):
-            texts[name] = pa.chunked_array([pa.array(np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array)])
+            texts[name] = pa.chunked_array(
+                [pa.array(np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array)]
+            )
         elif array.dtype.kind in "biuf" and array.ndim in (1, 2, 3) and len(array) == rows:
             numbers[name] = array.reshape(rows, -1) if array.ndim == 3 else array
         else:
@@ -150,12 +166,21 @@ def read_npz(path: Path) -> Table:
 def pickled(path: Path) -> str:
     """Why a pickle is refused, and the way out: a command for the user to read and run, never run here."""
     if path.suffix.lower() in (".pt", ".pth"):
-        way = "python -c \"import sys, torch, numpy as n; d = torch.load(sys.argv[1], weights_only=True); n.savez('log.npz', **{k: n.asarray(v) for k, v in d.items()})\""
+        way = (
+            'python -c "import sys, torch, numpy as n; d = torch.load(sys.argv[1], weights_only=True);'
+            " n.savez('log.npz', **{k: n.asarray(v) for k, v in d.items()})\""
+        )
     elif path.suffix.lower() in (".pkl", ".pickle"):
-        way = "python -c \"import sys, pickle, numpy as n; d = pickle.load(open(sys.argv[1], 'rb')); n.savez('log.npz', **{k: n.asarray(v, float) for k, v in d.items()})\""
+        way = (
+            "python -c \"import sys, pickle, numpy as n; d = pickle.load(open(sys.argv[1], 'rb')); n.savez('log.npz',"
+            ' **{k: n.asarray(v, float) for k, v in d.items()})"'
+        )
     else:
         way = HOW_TO_CONVERT
-    return f"{path} holds pickled objects, which can run any program when they are read; where you trust it, convert it once: {way} {shlex.quote(path.name)}"
+    return (
+        f"{path} holds pickled objects, which can run any program when they are read; where you trust it, convert it"
+        f" once: {way} {shlex.quote(path.name)}"
+    )
 
 
 def _array(member: IO[bytes], size: int, path: Path, name: str) -> np.ndarray:
@@ -170,7 +195,8 @@ def _array(member: IO[bytes], size: int, path: Path, name: str) -> np.ndarray:
     needed = math.prod(shape) * dtype.itemsize
     if needed > size:
         raise LogError(
-            f"{path}: {name} claims shape {shape}, {needed / 1e9:.3g} GB, and holds {size / 1e9:.3g} GB; it is damaged, or must be split"
+            f"{path}: {name} claims shape {shape}, {needed / 1e9:.3g} GB, and holds {size / 1e9:.3g} GB; it is damaged,"
+            " or must be split"
         )
     content = member.read(needed)
     if len(content) < needed:
@@ -280,6 +306,12 @@ def _from_text(column: pa.ChunkedArray) -> np.ndarray | None:
 
 
 def text_codes(column: pa.ChunkedArray) -> np.ndarray:
-    """A number for each different text of a column, (rows,); -1 where there is none. Only changes of it mean something."""
-    encoded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries().combine_chunks()
+    """A number for each different text of a column, (rows,); -1 where there is none. Only changes of it
+    mean something.
+    """
+    encoded = (
+        (column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+        .unify_dictionaries()
+        .combine_chunks()
+    )
     return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,4 +1,6 @@
-"""A topic as a channel: the contract's joints out of its messages, in the recorder's clock or the better one of their headers."""
+"""A topic as a channel: the contract's joints out of its messages, in the recorder's clock or the better
+one of their headers.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +47,10 @@ def topic_channel(
     stamps_ns = _stamps(parts, order, topic, map_file, notes)
     finite = np.asarray(np.isfinite(values).all(axis=1))
     if not finite.all():
-        notes.append(f"{path.name}: {int((~finite).sum())} of {len(finite)} messages of {topic.name} hold no {role} and were left out")
+        notes.append(
+            f"{path.name}: {int((~finite).sum())} of {len(finite)} messages of {topic.name} hold no {role} and were"
+            " left out"
+        )
         stamps_ns, values = stamps_ns[finite], values[finite]
     return Channel((stamps_ns - start_ns) / 1e9, values, topic.name, names) if len(values) else None
 
@@ -71,7 +76,11 @@ def _of_motors(part: Part, kind: str, joints: JointNames, map_file: MapFile) -> 
         raise LogError(f"{map_file.name}: motors does not name the joints {', '.join(missing)} of the robot")
     index = [of_motor.index(joint) for joint in joints.joints]
     return replace(
-        part, fields={role: values[:, index] if values.shape[1] == len(of_motor) else values for role, values in part.fields.items()}
+        part,
+        fields={
+            role: values[:, index] if values.shape[1] == len(of_motor) else values
+            for role, values in part.fields.items()
+        },
     )
 
 
@@ -89,7 +98,8 @@ def _of_names(parts: list[Part], joints: JointNames, topic: TopicData, path: Pat
         there = {joints.find(name) for part in parts for name in part.names or ()}
         missing = [joint for joint in joints.joints if joint not in there]
         why = (
-            f"lacks the joints {', '.join(missing)}; it names {', '.join(parts[0].names or ())} (other names? 'joints: {{theirs: ours}}' in the map file)"
+            f"lacks the joints {', '.join(missing)}; it names {', '.join(parts[0].names or ())} (other names? 'joints:"
+            " {theirs: ours}' in the map file)"
             if missing
             else "has no message with all joints of the robot; joints in separate messages cannot be put together"
         )
@@ -109,7 +119,10 @@ def _stamps(parts: list[Part], order: np.ndarray, topic: TopicData, map_file: Ma
     apart_s = abs(float(np.median(log_ns - header_ns))) / 1e9
     if map_file.clock == "header" or apart_s < SAME_CLOCK_S:
         return header_ns
-    note = f"the header stamps of {topic.name} are {apart_s:.3g} s off the recorder's clock; the time of recording was used"
+    note = (
+        f"the header stamps of {topic.name} are {apart_s:.3g} s off the recorder's clock; the time of recording was"
+        " used"
+    )
     if note not in notes:
         notes.append(note)
     return log_ns

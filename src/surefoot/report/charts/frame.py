@@ -118,8 +118,12 @@ def frame(
     return Frame(x_scale, y_scale, [*parts, *below], row + 5)
 
 
-def x_axis_text(scale: Scale, ticks: Sequence[tuple[float, str]], label: str, y: float, width: float) -> tuple[list[str], float]:
-    """Numbers under the axis with its label at their right end, or on a line below where that would cost too many numbers; the last line's y."""
+def x_axis_text(
+    scale: Scale, ticks: Sequence[tuple[float, str]], label: str, y: float, width: float
+) -> tuple[list[str], float]:
+    """Numbers under the axis with its label at their right end, or on a line below where that would cost too many
+    numbers; the last line's y.
+    """
     placed = [(min(scale.at(value), width - width_px(shown) / 2), shown) for value, shown in ticks]
     free = [(x, shown) for x, shown in placed if x + width_px(shown) / 2 + 8 <= scale.end_px - width_px(label)]
     same = len(free) == len(placed) or len(free) >= max(3, len(placed) - 1)

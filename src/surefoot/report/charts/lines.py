@@ -80,7 +80,9 @@ def line_chart(
 ) -> str:
     """Lines of one quantity; long ones are thinned to the extremes of each pixel."""
     drawn = [(s, numbers(s.x), numbers(s.y)) for s in series]
-    bands = [(s, numbers(s.x), numbers(s.low), numbers(s.high)) for s in series if s.low is not None and s.high is not None]
+    bands = [
+        (s, numbers(s.x), numbers(s.low), numbers(s.high)) for s in series if s.low is not None and s.high is not None
+    ]
     levels = [level for level in levels if np.isfinite(level.value)]
     if log_y:  # zero and below have no logarithm
         drawn = [(s, x, np.where(y > 0, y, np.nan)) for s, x, y in drawn]
@@ -98,7 +100,10 @@ def line_chart(
     for s, x, low, high in bands:
         around = np.flatnonzero(np.isfinite(x) & np.isfinite(low) & np.isfinite(high))
         if s.dots:
-            parts += [line(plot.x.at(x[k]), plot.y.at(low[k]), plot.x.at(x[k]), plot.y.at(high[k]), f"k{s.look} o") for k in around]
+            parts += [
+                line(plot.x.at(x[k]), plot.y.at(low[k]), plot.x.at(x[k]), plot.y.at(high[k]), f"k{s.look} o")
+                for k in around
+            ]
         elif len(around) > 1:
             (x1, y1), (x2, y2) = thinned(x[around], low[around], width / 2), thinned(x[around], high[around], width / 2)
             outline = path(plot.x(np.concatenate([x1, x2[::-1]])), plot.y(np.concatenate([y1, y2[::-1]])))
@@ -108,7 +113,10 @@ def line_chart(
         parts.append(f'<path d="{path(plot.x(x), plot.y(y))}" class="k{s.look}"/>')
         if s.dots:
             there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-            parts += [f'<circle cx="{px(plot.x.at(x[k]))}" cy="{px(plot.y.at(y[k]))}" r="{DOT_PX}" class="d{s.look}"/>' for k in there]
+            parts += [
+                f'<circle cx="{px(plot.x.at(x[k]))}" cy="{px(plot.y.at(y[k]))}" r="{DOT_PX}" class="d{s.look}"/>'
+                for k in there
+            ]
     parts += [*reasons, *_levels(plot, levels)]
     return svg(width, plot.height, _told(title, y_label, x_label, drawn), parts)
 
@@ -127,13 +135,18 @@ def convergence(
 ) -> str:
     """A cost that falls, on a logarithmic axis, with the floor that no search can get below."""
     levels = [] if floor is None else [Level(floor, f"{floor_label} {number(floor)}")]
-    return line_chart([Series("", x, y)], x_label, y_label, title=title, levels=levels, log_y=True, width=width, height=height)
+    return line_chart(
+        [Series("", x, y)], x_label, y_label, title=title, levels=levels, log_y=True, width=width, height=height
+    )
 
 
 def _y_range(
-    data: tuple[float, float], seen: Sequence[np.ndarray], bands: Sequence[tuple[Series, np.ndarray, np.ndarray, np.ndarray]],
-    levels: Sequence[Level], log_y: bool,
-) -> tuple[float, float]:  # fmt: skip
+    data: tuple[float, float],
+    seen: Sequence[np.ndarray],
+    bands: Sequence[tuple[Series, np.ndarray, np.ndarray, np.ndarray]],
+    levels: Sequence[Level],
+    log_y: bool,
+) -> tuple[float, float]:
     kept = numbers([level.value for level in levels if level.kept or data[0] <= level.value <= data[1]])
     if not log_y:
         return limits(numbers(data), kept, pad=0.05 if len(kept) else 0.0) or data
@@ -153,7 +166,9 @@ def _shades(plot: Frame, shades: Sequence[Shade]) -> tuple[list[str], list[str]]
             continue
         x1, x2 = plot.x.at(shade.start), plot.x.at(shade.end)
         x1, x2 = (x1, x2) if x2 - x1 >= 2 else ((x1 + x2) / 2 - 1, (x1 + x2) / 2 + 1)  # a single row must be seen too
-        parts.append(rect(x1, plot.top, x2 - x1, plot.bottom - plot.top, "s" if shade.hatched else "p", tip=shade.reason))
+        parts.append(
+            rect(x1, plot.top, x2 - x1, plot.bottom - plot.top, "s" if shade.hatched else "p", tip=shade.reason)
+        )
         if shade.hatched:
             parts.append(hatch(x1, plot.top, x2 - x1, plot.bottom - plot.top))
         start = max(x1 + 3, free)

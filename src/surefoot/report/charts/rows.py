@@ -62,8 +62,16 @@ def intervals(
     """
     if not rows:
         return no_data(width, 80, title)
-    everything = [v for r in rows for v in (r.value, *_inside(r), *(r.prior or ()), math.nan if r.reference is None else r.reference)]
-    extent = limits(numbers([*everything, 0.0] if from_zero else everything), pad=0.04) if np.isfinite(numbers(everything)).any() else None
+    everything = [
+        v
+        for r in rows
+        for v in (r.value, *_inside(r), *(r.prior or ()), math.nan if r.reference is None else r.reference)
+    ]
+    extent = (
+        limits(numbers([*everything, 0.0] if from_zero else everything), pad=0.04)
+        if np.isfinite(numbers(everything)).any()
+        else None
+    )
     if extent is None:
         return no_data(width, 80, title)
     extent = x_range or extent
@@ -76,12 +84,18 @@ def intervals(
         y = plot.top + row_px * (i + 0.5)
         if r.prior is not None and np.isfinite(r.prior).all():
             x1, x2 = plot.scale.at(r.prior[0]), plot.scale.at(r.prior[1])
-            parts.append(rect(x1, y - 6, x2 - x1, 12, "b3", tip=f"searched from {number(r.prior[0])} to {number(r.prior[1])}"))
+            parts.append(
+                rect(x1, y - 6, x2 - x1, 12, "b3", tip=f"searched from {number(r.prior[0])} to {number(r.prior[1])}")
+            )
         if np.isfinite([r.low, r.high]).all():
             low, high = np.clip(_inside(r), *extent)
             x1, x2 = plot.scale.at(low), plot.scale.at(high)
             look = "k0 i" if r.identifiable else "k3 i"
-            parts += [line(x1, y, x2, y, look), _end(x1, y, look, 5.0 * (low > r.low)), _end(x2, y, look, -5.0 * (high < r.high))]
+            parts += [
+                line(x1, y, x2, y, look),
+                _end(x1, y, look, 5.0 * (low > r.low)),
+                _end(x2, y, look, -5.0 * (high < r.high)),
+            ]
         if r.reference is not None and math.isfinite(r.reference):
             parts.append(diamond(plot.scale.at(r.reference), y))
         if math.isfinite(r.value):
@@ -89,7 +103,8 @@ def intervals(
             parts.append(f'<circle cx="{px(plot.scale.at(r.value))}" cy="{px(y)}" r="4" class="{shape}"/>')
         parts.append(text(width - 2, y + 4, flags[i] or number(r.value), "e z" if flags[i] else "e m"))
     told = "; ".join(
-        f"{r.name} {number(r.value)} ({number(r.low)} to {number(r.high)}){', at its bound' if r.at_bound else ''}" for r in rows
+        f"{r.name} {number(r.value)} ({number(r.low)} to {number(r.high)}){', at its bound' if r.at_bound else ''}"
+        for r in rows
     )
     return svg(width, plot.height, f"{title or 'Parameters'}, {x_label}: {told}", parts)
 
@@ -126,11 +141,24 @@ class Bar:
 
 
 def bars(
-    rows: Sequence[Bar], x_label: str, *, title: str = "", keys: Sequence[tuple[str, int]] = (), floor: float | None = None, floor_label: str = "floor",
-    above: bool = False, width: int = WIDE, row_px: int = 22,
-) -> str:  # fmt: skip
-    """Horizontal bars with intervals and an optional floor line; `keys` names the looks, `above` puts long names over their bars."""
-    extent = limits(numbers([v for r in rows for v in (r.value, r.low, r.high)] + [0.0] + ([] if floor is None else [floor])), pad=0.0)
+    rows: Sequence[Bar],
+    x_label: str,
+    *,
+    title: str = "",
+    keys: Sequence[tuple[str, int]] = (),
+    floor: float | None = None,
+    floor_label: str = "floor",
+    above: bool = False,
+    width: int = WIDE,
+    row_px: int = 22,
+) -> str:
+    """Horizontal bars with intervals and an optional floor line; `keys` names the looks, `above` puts long
+    names over their bars.
+    """
+    extent = limits(
+        numbers([v for r in rows for v in (r.value, r.low, r.high)] + [0.0] + ([] if floor is None else [floor])),
+        pad=0.0,
+    )
     if extent is None or not any(math.isfinite(r.value) for r in rows):
         return no_data(width, 80, title)
     extent = (extent[0] * 1.05, extent[1] * 1.05)
@@ -145,16 +173,23 @@ def bars(
             parts.append(text(plot.scale.start_px, y - 10, fit(r.name, width - plot.scale.start_px), "w"))
         if math.isfinite(r.value):
             x = plot.scale.at(r.value)
-            parts += [rect(min(zero, x), y - 6, abs(x - zero), 12, f"f{r.look}"), line(x, y - 6, x, y + 6, f"k{r.look} i")]
+            parts += [
+                rect(min(zero, x), y - 6, abs(x - zero), 12, f"f{r.look}"),
+                line(x, y - 6, x, y + 6, f"k{r.look} i"),
+            ]
         if np.isfinite([r.low, r.high]).all():
             x1, x2 = plot.scale.at(r.low), plot.scale.at(r.high)
             parts += [line(x1, y, x2, y, "a"), line(x1, y - 3, x1, y + 3, "a"), line(x2, y - 3, x2, y + 3, "a")]
         parts.append(text(width - 2, y + 4, number(r.value), "e m"))
     if floor is not None and math.isfinite(floor):
         x = plot.scale.at(floor)
-        parts += [line(x, plot.top - 4, x, plot.bottom, "l"), text(x + 4, plot.top - 5, f"{floor_label} {number(floor)}", "m w")]
+        parts += [
+            line(x, plot.top - 4, x, plot.bottom, "l"),
+            text(x + 4, plot.top - 5, f"{floor_label} {number(floor)}", "m w"),
+        ]
     told = "; ".join(
-        f"{r.name} {number(r.value)}" + (f" ({number(r.low)} to {number(r.high)})" if math.isfinite(r.low) else "") for r in rows
+        f"{r.name} {number(r.value)}" + (f" ({number(r.low)} to {number(r.high)})" if math.isfinite(r.low) else "")
+        for r in rows
     )
     return svg(width, plot.height, f"{title or 'Bars'}, {x_label}: {told}", parts)
 
@@ -213,7 +248,14 @@ class _Rows:
 
 
 def _row_frame(
-    names: Sequence[str], extent: tuple[float, float], x_label: str, title: str, keys: Sequence[Key], width: int, row_px: int, right: float
+    names: Sequence[str],
+    extent: tuple[float, float],
+    x_label: str,
+    title: str,
+    keys: Sequence[Key],
+    width: int,
+    row_px: int,
+    right: float,
 ) -> _Rows:
     parts, top = header(title, "", keys, width)
     top += 8

@@ -8,7 +8,22 @@ from numpy.typing import ArrayLike
 
 from surefoot.report.charts.frame import Key, frame, header, x_axis_text
 from surefoot.report.charts.lines import ROBOT
-from surefoot.report.charts.svg import PANEL, WIDE, Scale, fit, limits, line, no_data, number, numbers, path, px, svg, text, width_px
+from surefoot.report.charts.svg import (
+    PANEL,
+    WIDE,
+    Scale,
+    fit,
+    limits,
+    line,
+    no_data,
+    number,
+    numbers,
+    path,
+    px,
+    svg,
+    text,
+    width_px,
+)
 
 BIN_PX = 6.0
 TAIL = 0.001  # share of the samples that may lie beyond each end: one spike would make the rest a needle
@@ -131,7 +146,9 @@ def scatter(
     points = [(numbers(c.x), numbers(c.y)) for c in clouds]
     points = [(x[np.isfinite(x) & np.isfinite(y)], y[np.isfinite(x) & np.isfinite(y)]) for x, y in points]
     corners = np.zeros((0, 2)) if polygon is None else np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
-    corners = corners[(np.abs(corners) < 1e9).all(axis=1)]  # a robot without a limit says infinity or a very large number
+    corners = corners[
+        (np.abs(corners) < 1e9).all(axis=1)
+    ]  # a robot without a limit says infinity or a very large number
     x_range = limits(*(x for x, _ in points), corners[:, 0])
     y_range = limits(*(y for _, y in points), corners[:, 1])
     if x_range is None or y_range is None or not any(len(x) for x, _ in points):
@@ -151,7 +168,9 @@ def scatter(
 
 
 def _dots(x_px: np.ndarray, y_px: np.ndarray, cloud: Cloud, dot_px: float) -> list[str]:
-    """One dot for each occupied square of a grid that is coarse enough; three shades by how many points it stands for."""
+    """One dot for each occupied square of a grid that is coarse enough; three shades by how many points it
+    stands for.
+    """
     cell = dot_px * 0.8
     while True:
         keys, counts = np.unique(np.round(x_px / cell) * ROW + np.round(y_px / cell), return_counts=True)
@@ -166,8 +185,15 @@ def _dots(x_px: np.ndarray, y_px: np.ndarray, cloud: Cloud, dot_px: float) -> li
         if chosen.any():
             mark = f"h{px(2 * arm)}m{px(-arm)} {px(-arm)}v{px(2 * arm)}" if cloud.cross else "h0"
             shift = arm if cloud.cross else 0.0
-            d = "".join(f"M{px(x * cell - shift)} {px(y * cell)}{mark}" for x, y in zip(columns[chosen], rows[chosen], strict=True))
-            drawn = f'class="k{cloud.look} o"' if cloud.cross else f'class="k{cloud.look} q{shade}" style="stroke-width:{px(2 * dot_px)}px"'
+            d = "".join(
+                f"M{px(x * cell - shift)} {px(y * cell)}{mark}"
+                for x, y in zip(columns[chosen], rows[chosen], strict=True)
+            )
+            drawn = (
+                f'class="k{cloud.look} o"'
+                if cloud.cross
+                else f'class="k{cloud.look} q{shade}" style="stroke-width:{px(2 * dot_px)}px"'
+            )
             parts.append(f'<path d="{d}" {drawn}/>')
     return parts
 
@@ -197,7 +223,11 @@ def _outline(x_px: np.ndarray, y_px: np.ndarray, base_px: float, look: int, fill
     part = slice(max(0, away[0] - 1), min(len(x_px), away[-1] + 2))
     d = path(x_px[part], y_px[part])
     closed = path(np.r_[x_px[part][0], x_px[part], x_px[part][-1]], np.r_[base_px, y_px[part], base_px])
-    return f'<path d="{closed}z" class="f{look}"/><path d="{d}" class="k{look}"/>' if filled else f'<path d="{d}" class="k{look}"/>'
+    return (
+        f'<path d="{closed}z" class="f{look}"/><path d="{d}" class="k{look}"/>'
+        if filled
+        else f'<path d="{d}" class="k{look}"/>'
+    )
 
 
 def _summary(values: np.ndarray) -> str:

@@ -17,7 +17,8 @@ WIDE, NARROW, PANEL = 880, 360, 320  # widths in px: a whole page, a phone, one 
 CHARACTER_PX = 6.4  # of 11 px text, on the wide side: the reader's font is not known
 LINE_PX = 16
 LARGEST = 1e100  # beyond it a value has no place in a figure, and the square of a range is no number
-# XML allows no control characters; surrogates (from file names) have no UTF-8; direction marks would turn the text around them.
+# XML allows no control characters; surrogates (from file names) have no UTF-8; direction marks would turn the text
+# around them.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
@@ -102,7 +103,9 @@ class Scale:
 def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     exponent = math.floor(math.log10((high - low) / max(most, 1)))
     enough = min(most, max(3, 0.6 * most))
-    for step in (m * 10.0 ** (exponent + e) for e in (1, 0, -1) for m in (5, 2, 1)):  # the coarsest that still gives enough
+    for step in (
+        m * 10.0 ** (exponent + e) for e in (1, 0, -1) for m in (5, 2, 1)
+    ):  # the coarsest that still gives enough
         places = np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
         if len(places) >= enough:
             break
@@ -146,7 +149,10 @@ def width_px(content: str) -> float:
 
 def rect(x: float, y: float, width: float, height: float, classes: str = "", tip: str = "", more: str = "") -> str:
     """A rectangle; `tip` is read out, and shown under the mouse."""
-    opened = f'<rect x="{px(x)}" y="{px(y)}" width="{px(max(width, 0))}" height="{px(max(height, 0))}"{_class(classes)}{more}'
+    opened = (
+        f'<rect x="{px(x)}" y="{px(y)}" width="{px(max(width, 0))}"'
+        f' height="{px(max(height, 0))}"{_class(classes)}{more}'
+    )
     return f"{opened}><title>{escape(tip)}</title></rect>" if tip else f"{opened}/>"
 
 
@@ -167,7 +173,10 @@ def hatch(x: float, y: float, width: float, height: float, step: float = 6.0) ->
 
 def diamond(x: float, y: float, size: float = 5.0) -> str:
     """The hollow diamond that marks a reference value."""
-    return f'<path d="M{px(x)} {px(y - size)}l{px(size)} {px(size)} {px(-size)} {px(size)} {px(-size)} {px(-size)}z" class="r"/>'
+    return (
+        f'<path d="M{px(x)} {px(y - size)}l{px(size)} {px(size)} {px(-size)} {px(size)} {px(-size)} {px(-size)}z"'
+        ' class="r"/>'
+    )
 
 
 def path(x_px: np.ndarray, y_px: np.ndarray) -> str:
@@ -210,14 +219,20 @@ def thinned(x: np.ndarray, y: np.ndarray, pixels: float) -> tuple[np.ndarray, np
 def svg(width: float, height: float, label: str, parts: Iterable[str]) -> str:
     """The figure; `label` is what a screen reader says."""
     inner = "".join(parts)
-    return f'<svg class="chart" viewBox="0 0 {px(width)} {px(height)}" width="{px(width)}" role="img" aria-label="{escape(label)}">{inner}</svg>'
+    return (
+        f'<svg class="chart" viewBox="0 0 {px(width)} {px(height)}" width="{px(width)}" role="img"'
+        f' aria-label="{escape(label)}">{inner}</svg>'
+    )
 
 
 def no_data(width: float, height: float, title: str, reason: str = "no data") -> str:
     """The figure that stands where there is nothing to draw."""
     parts = [text(0, 13, fit(title, width), "t")] if title else []
     top = LINE_PX + 4 if title else 0
-    parts += [rect(0.5, top + 0.5, width - 1, height - top - 1, "n"), text(width / 2, (height + top) / 2 + 4, reason, "c m")]
+    parts += [
+        rect(0.5, top + 0.5, width - 1, height - top - 1, "n"),
+        text(width / 2, (height + top) / 2 + 4, reason, "c m"),
+    ]
     return svg(width, height, f"{title}: {reason}" if title else reason, parts)
 
 
