@@ -159,18 +159,18 @@ class TestHangs:
         valid_file("run.csv", here)
         refused(*words)
 
-    @pytest.mark.parametrize("count", ["2000000000", "20000"])
-    def test_copies_of_a_body(self, refused, here, count):
+    @pytest.mark.parametrize(("count", "most"), [("2000000000", "50,000 elements"), ("20000", "2,000 bodies")])
+    def test_copies_of_a_body(self, refused, here, count, most):
         tiny(here)
         more = f'<replicate count="{count}" offset="1 0 0"><body><geom size="0.1"/></body></replicate>'
         (here / "tiny.xml").write_text((here / "tiny.xml").read_text().replace("</worldbody>", f"{more}</worldbody>"))
-        refused("robot", "check", "robot.yaml", says=("more than 50,000 elements",))
+        refused("robot", "check", "robot.yaml", says=(f"more than {most}",))
 
     def test_twenty_thousand_bodies(self, refused, here):
         tiny(here)
         more = "<body><geom size='0.1'/></body>" * 20_000
         (here / "tiny.xml").write_text((here / "tiny.xml").read_text().replace("</worldbody>", f"{more}</worldbody>"))
-        refused("robot", "check", "robot.yaml", says=("20,005 bodies; the limit is 2,000",))
+        refused("robot", "check", "robot.yaml", says=("more than 2,000 bodies",))
 
     def test_two_hundred_thousand_nodes(self, refused, here, go2):
         write_mlp(here / "p.onnx", go2.contract, layers(go2.contract))

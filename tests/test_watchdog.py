@@ -138,3 +138,23 @@ def test_a_limit_that_is_none(tmp_path, value) -> None:
     done = run("robot", "check", "go2", folder=tmp_path, **{TIME_LIMIT_S: value})
     assert done.returncode == 2
     assert f"{TIME_LIMIT_S} is '{value}'" in done.stderr
+
+
+def test_a_busy_machine_stops_nothing(tmp_path) -> None:
+    """A call that waits, as one on a busy core does, has longer than one that computes."""
+    program = "import time\nfrom surefoot.watchdog import watched\nwith watched('a call'):\n    {}\nprint('through')"
+    waits = program.format("time.sleep(1.5)")
+    spins = program.format("end = time.thread_time() + 5\n    while time.thread_time() < end: pass")
+    never = program.format("time.sleep(60)")
+    ends = {}
+    for name, text in (("waits", waits), ("spins", spins), ("never", never)):
+        done = subprocess.run(
+            [sys.executable, "-c", text],
+            env=os.environ | {TIME_LIMIT_S: "0.5"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        ends[name] = done.returncode, done.stdout.strip()
+    assert ends == {"waits": (0, "through"), "spins": (2, ""), "never": (2, "")}

@@ -4,6 +4,9 @@ A network with an endless loop, or a model of a million bodies, keeps a native l
 with it. `watched` lets a thread look on: when the call takes longer or grows larger than `surefoot.limits` allows, or
 when it outlasts a Ctrl-C, the process ends with one sentence. Nothing is lost by that: outputs are written whole, and
 long jobs continue from their journals. A watched call costs less than a microsecond.
+
+Time is CPU time of the calling thread (of the main one), so that a busy machine stops nothing that a quiet one would finish. A call that
+waits without computing has `WAITING` times as long.
 """
 
 import os
@@ -18,17 +21,20 @@ from surefoot.text import one_line
 
 LOOK_EVERY_S = 0.05  # memory fills at a few GB a second
 AFTER_INTERRUPT_S = 2.0  # that a call may still take after Ctrl-C
+WAITING = 5.0  # times the limit, of wall-clock
 EXIT_CODE, INTERRUPTED = 2, 130
 
 
 class _Watch:
     """One call that is watched."""
 
-    __slots__ = ("allowed_bytes", "allowed_s", "began", "start_bytes", "what")
+    __slots__ = ("allowed_bytes", "allowed_s", "began", "start_bytes", "start_cpu_s", "thread", "what")
 
     def __init__(self, what: str, allowed_s: float, allowed_bytes: int, began: float) -> None:
         self.what, self.allowed_s, self.allowed_bytes, self.began = what, allowed_s, allowed_bytes, began
         self.start_bytes = -1  # measured when the thread first looks, if not before
+        self.start_cpu_s = -1.0  # likewise
+        self.thread = threading.get_ident()
 
 
 class _Watchdog:
@@ -72,7 +78,10 @@ class _Watchdog:
     def _look(self, watch: _Watch) -> None:
         if self.interrupted_s is not None and watch.began <= self.interrupted_s < self.clock_s - AFTER_INTERRUPT_S:
             _leave("interrupted", INTERRUPTED)
-        if self.clock_s - watch.began > watch.allowed_s:
+        waited_s, spent_s = self.clock_s - watch.began, _cpu_s(watch.thread)
+        if watch.start_cpu_s < 0:
+            watch.start_cpu_s = spent_s - min(waited_s, LOOK_EVERY_S)
+        if spent_s - watch.start_cpu_s > watch.allowed_s or waited_s > WAITING * watch.allowed_s:
             _leave(
                 f"{watch.what} did not finish within {watch.allowed_s:g} s and was stopped; if it needs longer, raise"
                 f" the limit with the environment variable {TIME_LIMIT_S}",
@@ -115,7 +124,8 @@ class WatchedCalls:
     def begin(self) -> None:
         """A call begins."""
         self._watch.began = _watchdog.clock_s
-        self._watch.start_bytes = -1
+        self._watch.start_bytes, self._watch.start_cpu_s = -1, -1.0
+        self._watch.thread = threading.get_ident()
         _watchdog.begin(self._watch)
 
     def end(self) -> None:
@@ -140,6 +150,18 @@ def notice_interrupts() -> None:
                 _watchdog.interrupted_s = _watchdog.clock_s
 
     threading.Thread(target=listen, name="surefoot interrupts", daemon=True).start()
+
+
+def _cpu_s(thread: int) -> float:
+    """CPU time of the main thread. Of another, which may be gone when it is asked for, and where the system does not
+    tell: wall-clock.
+    """
+    if thread != threading.main_thread().ident:
+        return time.monotonic()
+    try:
+        return time.clock_gettime(time.pthread_getcpuclockid(thread))
+    except (OSError, AttributeError):
+        return time.monotonic()
 
 
 def _resident_bytes() -> int:

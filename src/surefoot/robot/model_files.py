@@ -41,7 +41,7 @@ class _Scan:
         self.path = path
         self.folders: list[str] = []  # named by <compiler>
         self.files: list[tuple[str, bool]] = []  # names, and whether each is XML to include
-        self.elements = 0.0
+        self.elements, self.bodies = 0.0, 0.0
         self.copies = [1.0]  # of each open element
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -50,6 +50,11 @@ class _Scan:
         if self.elements > MOST_ELEMENTS:
             raise RobotError(
                 f"{self.path} has more than {MOST_ELEMENTS:,} elements, copies included; remove what is not the robot"
+            )
+        self.bodies += self.copies[-1] if tag in ("body", "link") else 0
+        if self.bodies > MOST_BODIES:  # MuJoCo takes ten seconds over 20,000
+            raise RobotError(
+                f"{self.path} has more than {MOST_BODIES:,} bodies, copies included; remove what is not the robot"
             )
         if tag in CELLS and (cells := _product(attributes, CELLS[tag])) > MOST_CELLS:
             raise RobotError(
