@@ -4,10 +4,10 @@
   python bench/doctor.py --seeds 2    # a few minutes
 
 Clean logs of every twin, policy and seed must raise nothing above a note. Into those of the first seeds each fault of
-tests/plant.py is planted, on joints drawn anew each time. The doctor's thresholds were chosen on logs of the shipped
-twins (other seeds), so robots with physics drawn at random stand beside them. Found: the right finding with the right
-joints and time. Elsewhere: the right finding, but of other joints or at another time. Also said: other warnings and
-errors in the same diagnosis. Writes bench/results/doctor.json.
+tests/support/plant.py is planted, on joints drawn anew each time. The doctor's thresholds were chosen on logs of the
+shipped twins (other seeds), so robots with physics drawn at random stand beside them. Found: the right finding with the
+right joints and time. Elsewhere: the right finding, but of other joints or at another time. Also said: other warnings
+and errors in the same diagnosis. Writes bench/results/doctor.json.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from surefoot.sim import load_twin
 from surefoot.sim.twin import Twin, shipped_twins
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-plant: Any = importlib.import_module("plant")  # shared with the tests
+plant: Any = importlib.import_module("support.plant")  # shared with the tests
 
 
 def find_policy(robot: Robot, name: str) -> OnnxPolicy | None:

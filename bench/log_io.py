@@ -25,7 +25,7 @@ from surefoot.logs.robot_log import RobotLog, read_log, write_log
 from surefoot.robot import load_robot
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from log_files import START_NS, STORE, message
+from support.log_files import START_NS, STORE, message
 
 HZ = 500
 REPEATS = 3

@@ -1,9 +1,15 @@
 from pathlib import Path
 
+import mujoco
 import pytest
 
 from surefoot.cli.main import run
+from surefoot.errors import RobotError
 from surefoot.robot import Robot, load_robot
+from surefoot.robot.picture import Frames
+
+# The checks in the helpers tell what they compared, as those in the tests do.
+pytest.register_assert_rewrite("support")
 
 ROBOTS = {"go2": "go2", "hexapod": Path(__file__).parent / "robots" / "hexapod" / "robot.yaml"}
 
@@ -39,3 +45,12 @@ def surefoot(here, capsys):
         return code, seen.out, seen.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def gl() -> None:
+    """Skips where nothing can be drawn."""
+    try:
+        Frames(mujoco.MjModel.from_xml_string("<mujoco/>"), 16, 16).close()
+    except RobotError as reason:
+        pytest.skip(str(reason))

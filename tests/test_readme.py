@@ -3,18 +3,17 @@
 import re
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
-from robot_files import GO2
+from support.paths import ROOT
+from support.robot_files import GO2
 
 from surefoot.cli.main import VERBS, run
 from surefoot.robot import load_robot
 from surefoot.sim import load_twin
 from surefoot.sim.twin import shipped_twins
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from policy_files import layers
+from support.policy_files import layers
 
 from surefoot.limits import MEMORY_GB, TIME_LIMIT_S
 from surefoot.policy import write_mlp

@@ -22,8 +22,8 @@ from surefoot.logs.robot_log import METADATA_KEY, RobotLog, write_log
 from surefoot.sim.twin import load_twin
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests"))
-from log_files import KINDS as FORMATS
-from log_files import valid_file
+from support.log_files import KINDS as FORMATS
+from support.log_files import valid_file
 
 IMPORT = ["log", "import", "--out", "out/log.parquet"]
 MAP = {

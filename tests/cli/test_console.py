@@ -9,8 +9,8 @@ from pathlib import Path
 import onnx
 import pytest
 import yaml
-from policy_files import layers
-from robot_files import TINY_YAML, tiny
+from support.policy_files import layers
+from support.robot_files import TINY_YAML, tiny
 
 import surefoot.cli
 from surefoot.cli.console import Console, say

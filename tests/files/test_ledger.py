@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from log_files import joint_columns, write_csv
-from policy_files import layers
-from robot_files import HEXAPOD, tiny
+from support.log_files import joint_columns, write_csv
+from support.policy_files import layers
+from support.robot_files import HEXAPOD, tiny
 
 from surefoot.errors import SurefootError
 from surefoot.files import check_folder, check_place, note_input, open_log, outputs, read_mark, write_json, write_text
