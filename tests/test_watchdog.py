@@ -11,13 +11,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.command_line import SCRIPT
 from support.policy_files import layers
 
 from surefoot.limits import MEMORY_GB, TIME_LIMIT_S
 from surefoot.policy import write_mlp
 from surefoot.watchdog import WatchedCalls, watched
-
-SCRIPT = Path(sys.executable).with_name("surefoot")
 
 
 def run(*arguments: object, folder: Path, **environment: str) -> subprocess.CompletedProcess:

@@ -8,7 +8,6 @@ import os
 import resource
 import struct
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from support.command_line import SCRIPT
 from support.log_files import valid_file
 from support.policy_files import layers
 from support.robot_files import HEXAPOD, TINY_YAML, tiny
@@ -26,12 +26,9 @@ from surefoot.cli.inputs import virtual_robot
 from surefoot.errors import RobotError
 from surefoot.logs import RobotLog, read_log, record, write_log
 from surefoot.logs.robot_log import METADATA_KEY
-from surefoot.logs.time_unit import unit_of_time
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
 from surefoot.sim.twin import load_twin
-
-SCRIPT = Path(sys.executable).with_name("surefoot")
 
 
 @pytest.fixture
@@ -607,12 +604,3 @@ class TestTerminal:
         error = refused("log", "import", name, "--out", "log.parquet")
         if "python -c" in error or "rosbags-convert" in error:
             assert f"'{name}'" in error
-
-
-@pytest.mark.parametrize("rate_hz", [50, 200, 500, 1000])
-@pytest.mark.parametrize(("unit", "factor"), [("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
-def test_the_unit_of_time_at_usual_rates(log, rate_hz, unit, factor) -> None:
-    time_s = np.arange(len(log.time_s)) / rate_hz
-    changed = dataclasses.replace(log, time_s=time_s * factor, episode=np.zeros_like(log.episode))
-    assert unit_of_time(changed, 0.02) == unit
-    assert unit_of_time(dataclasses.replace(changed, time_s=time_s), 0.02) is None

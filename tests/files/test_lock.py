@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.command_line import SCRIPT
 
 from surefoot.errors import SurefootError
 from surefoot.files import FolderLock
@@ -120,9 +121,8 @@ def test_the_same_process_twice(tmp_path) -> None:
 
 def test_two_commands_in_one_folder(tmp_path, owner) -> None:
     """Through the command line, with one sentence and nothing written."""
-    script = Path(sys.executable).with_name("surefoot")
     before = sorted(tmp_path.iterdir())
-    words = [script, "fit", "--rehearse", "--policy", "trot", "--out", str(tmp_path)]
+    words = [SCRIPT, "fit", "--rehearse", "--policy", "trot", "--out", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert f"process {owner.pid}" in done.stderr

@@ -1,4 +1,4 @@
-"""Families of changes: which one is chosen, torque that the model has no part for, and what it is called."""
+"""Families of changes: which one is chosen."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -8,13 +8,10 @@ import pytest
 
 from surefoot.adapt import Fitted
 from surefoot.errors import FitError
-from surefoot.fit.family import Family, FitSettings, make_space
+from surefoot.fit.family import Family, FitSettings
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, STATIC, TYPE, Rung, choose, climb
 from surefoot.fit.result import Step, Traces
 from surefoot.fit.run import MatchesByFalling
-from surefoot.report.torque_words import torque_words
-from surefoot.robot.legs import joint_types, usual_pose
-from surefoot.sim import Worlds
 
 
 @dataclass(frozen=True)
@@ -202,77 +199,3 @@ class TestChoice:
     def test_before_is_the_robot_as_it_was(self) -> None:
         results = [replace(found(gap), before=SimpleNamespace(gap=gap)) for gap in (0.1, 0.011)]
         assert climb(FitSettings(), lambda settings, *_: results[settings.family != STATIC]).before.gap == 0.1
-
-
-class TestTorque:
-    def test_knobs_by_type_and_by_joint(self, robot) -> None:
-        families = {"static": STATIC, "type": TYPE, "joint": JOINT}
-        counts = {
-            name: len(make_space(robot, FitSettings(free=("delay_s",), family=family)).knobs)
-            for name, family in families.items()
-        }
-        assert counts == {
-            "static": 1,
-            "type": 1 + 3 * len(joint_types(robot)),
-            "joint": 1 + 3 * robot.contract.n_joints,
-        }
-
-    def test_terms_are_a_spring(self, robot) -> None:
-        """A constant and a slope over position move the robot as MuJoCo's own spring does."""
-        pose, stiffness, rest = usual_pose(robot), 8.0, 0.3
-        worlds = Worlds(robot, 2, threads=1)
-        worlds.set("spring_stiffness_nm_per_rad", stiffness, ids=np.array([0]))
-        worlds.set("spring_rest_rad", pose + rest, ids=np.array([0]))
-        worlds.set("residual_position_nm_per_rad", -stiffness, ids=np.array([1]))
-        worlds.set("residual_constant_nm", stiffness * rest, ids=np.array([1]))
-        worlds.reset()
-        for _ in range(10):
-            worlds.step(np.zeros((2, robot.contract.n_joints)))
-        own, added = worlds.sensors.joint_position_rad
-        assert np.abs(own - np.array(robot.contract.pose_rad)).max() > 0.01  # it pulls
-        np.testing.assert_allclose(added, own, atol=2e-3)  # implicit in the one, explicit in the other
-
-    def test_every_term_acts_and_zero_does_not(self, robot) -> None:
-        names = (
-            "residual_constant_nm",
-            "residual_position_nm_per_rad",
-            "residual_velocity_nms",
-            "residual_direction_nm",
-            "residual_error_nm_per_rad",
-        )
-        rng = np.random.default_rng(0)
-        actions = rng.normal(0, 0.3, (5, 1, robot.contract.n_joints))
-        worlds = Worlds(robot, len(names) + 2, threads=1)
-        for i, name in enumerate(names):
-            worlds.set(name, 0.5, ids=np.array([i]))
-        worlds.reset()
-        for action in actions:
-            worlds.step(np.repeat(action, worlds.n, axis=0))
-        seen = worlds.sensors.joint_position_rad
-        np.testing.assert_array_equal(seen[-1], seen[-2])
-        assert all(np.abs(seen[i] - seen[-1]).max() > 1e-4 for i in range(len(names)))
-
-    def test_words(self, go2) -> None:
-        where = tuple(joint for joint in go2.contract.joints if joint.endswith("calf_joint"))
-
-        def knob(parameter: str, value: float, half: float) -> Fitted:
-            return Fitted(
-                f"{parameter}[calf_joint]",
-                parameter,
-                where,
-                "",
-                0.0,
-                value,
-                (value - half, value + half),
-                (-100.0, 100.0),
-            )
-
-        spring = (knob("residual_position_nm_per_rad", -12.1, 0.8), knob("residual_constant_nm", -3.63, 0.3))
-        assert torque_words(spring, go2) == [
-            "At calf_joint it looks like a spring of 12.1 ± 0.8 N·m/rad at rest at -1.80 rad."
-        ]
-        unsure = (knob("residual_position_nm_per_rad", -1.0, 0.8), knob("residual_constant_nm", 0.1, 0.3))
-        assert torque_words(unsure, go2) == []
-        assert torque_words((replace(spring[0], value=0.1), knob("residual_constant_nm", 2.0, 0.1)), go2) == [
-            "At calf_joint it looks like a constant pull of +2.00 N·m."
-        ]

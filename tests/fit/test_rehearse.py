@@ -1,6 +1,4 @@
-"""Rehearsals: what is planted, with which noise, and what the command says and refuses."""
-
-import json
+"""Rehearsals: what is planted, with which noise, and what is found of it."""
 
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
 
 FEW = FitSettings(free=("dry_friction_nm", "delay_s"), tie="all", held_out=0.0)
-LITTLE = ("--rehearse", "--rollouts", "6", "--seconds", "2", "--settle-s", "0.2", "--threads", "1")
-HELD = ("--fix", "armature_kgm2=0.01", "viscous_friction_nms=0.1", "delay_s=0", "--tie", "all")
 
 
 class TestPlant:
@@ -53,48 +49,3 @@ class TestRehearse:
         quiet = rehearse(schedule, go2, lambda n: make_agent("walk", go2, n), FEW, {}, seed=1, threads=1, settle_s=0.2)
         rough = [np.abs(np.diff(one.result.before.robot.samples[:, 0], n=3)).mean() for one in (found, quiet)]
         assert rough[0] > 1.05 * rough[1]
-
-
-class TestCommand:
-    def test_without_a_log(self, surefoot, here) -> None:
-        code, out, error = surefoot("fit", *LITTLE, *HELD, "--torque-noise-nm", "0.5", "--policy", "walk", "--out", "r")
-        assert (code, error) == (0, "")
-        assert "a log like this would give" in out
-        assert "intervals hold what was planted" in out
-        content = json.loads((here / "r" / "rehearsal.json").read_text())
-        assert {knob["parameter"] for knob in content["knobs"]} == {"dry_friction_nm", "torque_noise_nm"}
-        assert content["provenance"]["noise"] == {"torque_noise_nm": 0.5}
-        assert "<h1" in (here / "r" / "rehearsal.html").read_text()
-
-    @pytest.mark.parametrize(
-        ("arguments", "says"),
-        [
-            ((), "needs --policy"),
-            (("--policy", "replay"), "give the log"),
-            (("--policy", "walk", "--seconds", "inf"), "cannot be rehearsed"),
-            (("--policy", "walk", "--rollouts", "0"), "cannot be rehearsed"),
-            (("--policy", "walk", "--torque-noise-nm", "99"), "from 0 to"),
-            (("--policy", "walk", "--torque-noise-nm", "1", "--fix", "torque_noise_nm=1"), "not both"),
-            (("--policy", "walk", "--family", "residual"), "leave --family"),
-        ],
-    )
-    def test_refused(self, surefoot, here, arguments, says) -> None:
-        code, _, error = surefoot("fit", *LITTLE, *arguments, "--out", "r")
-        assert code == 2
-        assert error.count("\n") == 1
-        assert says in error
-        assert not list(here.iterdir())
-
-    @pytest.mark.parametrize(
-        ("arguments", "says"),
-        [
-            (("--per-joint", "--family", "static"), "--per-joint"),
-            (("--torque-noise-nm", "1"), "for --rehearse"),
-            (("--free", "motor_strength", "--fix", "motor_strength=0.9"), "both free and fixed"),
-            (("--policy", "replay", "--search", "cma"), "leave --search out"),
-        ],
-    )
-    def test_options_that_would_do_nothing(self, surefoot, here, arguments, says) -> None:
-        code, _, error = surefoot("fit", "log.parquet", *arguments, "--out", "f")
-        assert code == 2
-        assert says in error

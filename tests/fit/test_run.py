@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.fits import POLICIES, SETTLE_S, make_fit, value_of, walked
+from support.fits import SETTLE_S, make_fit, value_of, walked
+from support.walks import agents
 
 from surefoot.errors import FitError
 from surefoot.fit import run as fit_run
@@ -21,7 +22,6 @@ from surefoot.gap import schedule_of
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
-from surefoot.policy.agents import make_agent
 
 PLANTED = {"go2": {"dry_friction_nm": 0.6, "delay_s": 0.01}, "hexapod": {"dry_friction_nm": 0.2, "delay_s": 0.01}}
 
@@ -102,58 +102,6 @@ class TestGivingUp:
         gains = dataclasses.replace(self.STALLS, improve=1e9)
         result = make_fit(go2, sprung, quantile=gains, give_up=0.0).run()
         assert "given up" not in result.stopped
-
-
-class TestFamily:
-    def test_a_fixed_pattern_leaves_the_other_joints_free(self, robot):
-        joints = robot.contract.joints
-        pattern = "*_calf_joint" if robot.name == "go2" else "*.tibia"
-        held = [name for name in joints if name.endswith(pattern[1:])]
-        family = make_space(robot, FitSettings(free=("dry_friction_nm",), fix={"dry_friction_nm": {pattern: 0.7}}))
-        assert [knob.label for knob in family.knobs] == [name for name in joints if name not in held]
-        settings = family.at(np.full(len(family.knobs), 1.0)).parameters["dry_friction_nm"]
-        found = dict(zip(joints, settings, strict=True))
-        for name in joints:
-            expected = 0.7 if name in held else family.knobs[0].start + family.knobs[0].step
-            assert found[name] == pytest.approx(expected)
-
-    def test_a_fixed_pattern_within_a_tie(self, go2):
-        family = make_space(
-            go2, FitSettings(free=("dry_friction_nm",), tie="all", fix={"dry_friction_nm": {"FL_*": 0.7}})
-        )
-        assert len(family.knobs) == 1
-        assert family.knobs[0].entries == tuple(range(3, 12))
-        assert family.at(np.array([2.0])).parameters["dry_friction_nm"] == pytest.approx(
-            [0.7] * 3 + [0.7] * 9
-        )  # 0.2 + 2 × 0.25 is 0.7 too
-        assert family.at(np.array([0.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.2] * 9)
-
-    def test_a_fixed_axis_is_not_searched(self, robot):
-        family = make_space(robot, FitSettings(free=("base_com_offset_m",), fix={"base_com_offset_m": {"x": 0.02}}))
-        assert [knob.label for knob in family.knobs] == ["y", "z"]
-        assert family.at(np.array([1.0, 0.0])).parameters["base_com_offset_m"] == pytest.approx([0.02, 0.015, 0.0])
-
-    def test_what_is_fixed_for_all_is_not_searched(self, robot):
-        family = make_space(robot, FitSettings(free=("dry_friction_nm", "delay_s"), tie="all", fix={"delay_s": 0.004}))
-        assert [knob.name for knob in family.knobs] == ["dry_friction_nm"]
-        assert family.at(np.zeros(1)).parameters["delay_s"] == [0.004] * robot.contract.n_joints
-
-    @pytest.mark.parametrize(
-        ("fix", "says"),
-        [
-            ({"dry_friction_nm": 0.1}, "everything is fixed"),
-            ({"dry_friction_nm": {"*": 0.1}}, "everything is fixed"),
-            ({"dry_friction": 0.1}, "dry_friction_nm"),
-            ({"dry_friction_nm": {"*_elbow": 0.1}}, "_elbow"),
-            ({"delay_s": -1.0}, "delay_s"),
-            ({"delay_s": 2.0}, "delay_s"),
-            ({"delay_s": float("nan")}, "delay_s"),
-            ({"floor_friction": {"x": 1.0}}, "one value per world"),
-        ],
-    )
-    def test_what_cannot_be_fixed_is_refused(self, go2, fix, says):
-        with pytest.raises(FitError, match=says):
-            make_space(go2, FitSettings(free=("dry_friction_nm",), fix=fix))
 
 
 class TestRecovers:
@@ -248,9 +196,9 @@ class TestEffort:
         schedule = schedule_of(log, robot, settle_s=SETTLE_S)
         family = make_space(robot, FitSettings(free=("dry_friction_nm", "torque_noise_nm"), tie="all"))
         one, two = (
-            Problem(
-                log, robot, lambda n: make_agent(POLICIES[robot.name], robot, n), family, schedule, threads
-            ).evaluate(np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True)
+            Problem(log, robot, agents(robot), family, schedule, threads).evaluate(
+                np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True
+            )
             for threads in (1, 2)
         )
         for name in ("residuals", "cost", "fallen", "influence"):

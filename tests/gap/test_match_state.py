@@ -19,14 +19,13 @@ from surefoot.fit.family import FitSettings
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit
-from surefoot.gap import make_cost, robot_side, schedule_of
+from surefoot.gap import Simulator, make_cost, robot_side, schedule_of
 from surefoot.gap import match_state as module
 from surefoot.gap.channels import PUBLISHED
-from surefoot.gap.match_state import HORIZONS, Matched, MatchState
+from surefoot.gap.match_state import HORIZONS, Matched, MatchState, match_state
 from surefoot.gap.schedule import Schedule
-from surefoot.gap.simulate import Simulator
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog, record, write_log
+from surefoot.logs import RobotLog, read_log, record, write_log
 from surefoot.policy.agents import Agent, make_agent
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
@@ -476,3 +475,55 @@ def columns_of(log: RobotLog) -> tuple[str, ...]:
         for field in dataclasses.fields(log)
         if isinstance(getattr(log, field.name), np.ndarray) and field.name != "joints"
     )
+
+
+class TestMatchState:
+    """match-s, on logs that say where the base was."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def setting(go2):
+        logs = {
+            name: record(Twin("t", Physics(go2, parameters)), "walk", rollouts=3, seconds=2.5, seed=2, base=True)
+            for name, parameters in (("nominal", {}), ("heavy", {"base_mass_kg": 12.0}))
+        }
+        return logs, {name: schedule_of(log, go2) for name, log in logs.items()}
+
+    @pytest.mark.parametrize("horizon", [1, 20, 0])
+    def test_the_true_simulator_repeats_what_was_recorded(self, go2, setting, horizon):
+        logs, schedules = setting
+        right, wrong = (
+            match_state(logs[name], schedules[name], go2, lambda n: make_agent("walk", go2, n), horizon)[0]
+            for name in ("nominal", "heavy")
+        )
+        assert right < (
+            0.05 if horizon else 0.5
+        )  # contacts are not quite what they were: the solver's warm start is not in the state
+        assert wrong > 2 * right
+
+    def test_candidates_are_scored_by_themselves(self, go2, setting):
+        logs, schedules = setting
+        family = SearchSpace(Physics(go2), make_knobs(go2, ("base_mass_kg",)))
+        turns = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
+        costs = match_state(
+            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, turns
+        )
+        assert costs[1] < 0.5 * costs[0]
+
+    def test_a_joint_log_is_refused_with_the_reason(self, go2, setting):
+        logs, schedules = setting
+        bare = dataclasses.replace(logs["nominal"], base_position_m=None)
+        with pytest.raises(GapError, match=r"does not hold base_position_m.*wasserstein"):
+            match_state(bare, schedules["nominal"], go2, lambda n: make_agent("walk", go2, n), 1)
+
+    def test_a_clock_cannot_start_in_the_middle(self, go2, setting):
+        logs, schedules = setting
+        with pytest.raises(GapError, match="takes a policy"):
+            match_state(logs["nominal"], schedules["nominal"], go2, lambda n: make_agent("trot", go2, n), 1)
+
+    def test_the_base_comes_back_from_a_file(self, setting, tmp_path):
+        logs, _ = setting
+        write_log(logs["nominal"], tmp_path / "log.parquet")
+        again = read_log(tmp_path / "log.parquet")
+        np.testing.assert_allclose(again.base_position_m, logs["nominal"].base_position_m, atol=1e-5)
+        np.testing.assert_allclose(again.base_velocity, logs["nominal"].base_velocity, atol=1e-5)

@@ -25,11 +25,6 @@ KEPT = "run_path"
 
 
 @pytest.fixture
-def random() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
-@pytest.fixture
 def walk(go2: Robot, tmp_path: Path) -> Path:
     path = tmp_path / "walk.onnx"
     write_mlp(path, go2.contract, layers(go2.contract), metadata={KEPT: "logs/1"})

@@ -1,31 +1,21 @@
-"""Postures: the frame that is level in one, who has fallen out of it, and how a policy's file says that it
-means one.
-"""
+"""Postures: the frame that is level in one, how a policy's file says that it means one, and logs of one."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.postures import HIND, pitched
 
 from surefoot.errors import GapError, PolicyError, SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog
 from surefoot.logs.doctor import diagnose
 from surefoot.policy import OnnxPolicy, as_meant, attach, write_mlp
-from surefoot.robot import LEVEL, Posture
+from surefoot.robot import LEVEL
 from surefoot.robot.posture import POSTURE_KEY, read_posture
-from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame, yaw_of
 from surefoot.sim.sensing import gravity_in_base
-
-HIND = Posture("hind legs", np.pi / 2, 0.55, 3.0)
-
-
-def pitched(angle_rad, yaw_rad=0.0, n=1):
-    """Quaternions (n, 4) of bases with their nose up by an angle, then turned left."""
-    (w, _, y, _), c, s = replace(HIND, pitch_rad=angle_rad).base_quaternion, np.cos(yaw_rad / 2), np.sin(yaw_rad / 2)
-    return np.tile([c * w, -s * y, c * y, s * w], (n, 1))
 
 
 class TestFrame:
@@ -56,40 +46,6 @@ class TestFrame:
         assert LEVEL.frame(quaternion) is quaternion
         assert LEVEL.turned(quaternion[:, :3]) is not None
         np.testing.assert_array_equal(LEVEL.turned(quaternion[:, :3]), quaternion[:, :3])
-
-
-class TestFalls:
-    def test_level_robots_are_down_as_soon_as_they_tilt(self):
-        falls = Falls(LEVEL, 3, 0.02)
-        down = falls.look(np.concatenate([pitched(0.0), pitched(1.0), pitched(1.1)]), np.array([0.3, 0.3, 0.0]))
-        assert down.tolist() == [False, False, True]
-
-    def test_a_robot_that_rises_has_time_for_it(self):
-        falls = Falls(HIND, 1, 0.5)
-        level, low = pitched(0.0), np.array([0.3])
-        assert [bool(falls.look(level, low)[0]) for _ in range(8)] == [False] * 6 + [True] * 2
-
-    def test_once_up_a_robot_is_down_when_it_drops_to_its_hands(self):
-        falls = Falls(HIND, 1, 0.02)
-        assert not falls.look(pitched(np.pi / 2), np.array([0.55]))[0]
-        assert not falls.look(pitched(np.pi / 4), np.array([0.5]))[0]
-        assert falls.look(pitched(0.4), np.array([0.5]))[0]
-
-    def test_sitting_upright_is_not_standing(self):
-        falls = Falls(HIND, 1, 0.02)
-        assert not falls.look(pitched(np.pi / 2), np.array([0.25]))[0]
-        assert not falls.risen[0]
-        falls.look(pitched(np.pi / 2), np.array([0.55]))
-        assert falls.risen[0]
-        assert falls.look(pitched(np.pi / 2), np.array([0.25]))[0]
-
-    def test_a_reset_gives_the_time_again(self):
-        falls = Falls(HIND, 2, 2.0)
-        for _ in range(2):
-            down = falls.look(pitched(0.0, n=2), np.full(2, 0.3))
-        assert down.all()
-        falls.reset(np.array([1]))
-        assert falls.look(pitched(0.0, n=2), np.full(2, 0.3)).tolist() == [True, False]
 
 
 class TestInAPolicyFile:

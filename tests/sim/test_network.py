@@ -1,30 +1,17 @@
-"""What is added to a robot: curves as knobs, a network taught from them, its files, and where it acts."""
+"""Networks that add torque: their files, where they act, and virtual robots that have one."""
 
 import json
 
 import numpy as np
 import pytest
 
-from surefoot.adapt import Adaptation, SearchSpace, read_adaptation, with_curves, write_adaptation
-from surefoot.adapt.curves import KNOTS, LIMIT_SHARE, groups_of, limit_of
+from surefoot.adapt import Adaptation, read_adaptation, write_adaptation
+from surefoot.adapt.curves import LIMIT_SHARE, groups_of, limit_of
 from surefoot.errors import FitError, TwinError
-from surefoot.fit.distill import distill
-from surefoot.sim import Worlds
-from surefoot.sim.network import Group, Network, read_network
+from surefoot.sim import Worlds, load_twin
+from surefoot.sim.network import Group, Network, random_net, read_network
 from surefoot.sim.physics import Physics
-from surefoot.sim.residual import INPUTS, ActionDelta
-from surefoot.sim.twin import Twin, load_twin
-
-
-def seen(robot, rows: int = 200) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(3)
-    shape = (rows, robot.contract.n_joints)
-    pose = np.array(robot.contract.pose_rad)
-    return {
-        "error": rng.normal(0, 0.1, shape),
-        "position": pose + rng.normal(0, 0.2, shape),
-        "velocity": rng.normal(0, 3.0, shape),
-    }
+from surefoot.sim.twin import Twin
 
 
 def some_network(robot, adds: str = "torque", seed: int = 0) -> Network:
@@ -34,93 +21,6 @@ def some_network(robot, adds: str = "torque", seed: int = 0) -> Network:
         layers = tuple((rng.normal(0, 0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in ((3, 8), (8, 4), (4, 1)))
         groups.append(Group(tuple(robot.contract.joints[k] for k in joints), layers, limit_of(robot, joints, adds)))
     return Network(adds, tuple(groups))
-
-
-class TestCurves:
-    def test_knots_lie_over_what_was_seen_and_share_by_type(self, robot) -> None:
-        family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
-        types = groups_of(robot, per_joint=False)
-        assert len(family.knobs) == len(types) * (KNOTS["position"] + KNOTS["error"] - 1 + KNOTS["velocity"] - 1)
-        assert {knob.entries for knob in family.knobs} == set(types.values())
-        one = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot), per_joint=True)
-        assert len(one.knobs) == robot.contract.n_joints / len(types) * len(family.knobs)
-
-    def test_a_joint_that_hardly_moved_has_no_curve(self, robot) -> None:
-        still = seen(robot)
-        still["position"][:, next(iter(groups_of(robot, False).values()))] = 0.5
-        family = with_curves(SearchSpace(Physics(robot, {}), ()), still)
-        first = next(iter(groups_of(robot, False).values()))
-        assert not [knob for knob in family.knobs if knob.entries == first and INPUTS[knob.input] == "position"]
-
-    def test_batched_and_single_curves_agree_and_are_level_beyond(self, robot) -> None:
-        family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
-        turns = np.random.default_rng(1).normal(0, 1.0, (3, len(family.knobs)))
-        added = family.curves(turns, pieces=4)
-        inputs = np.random.default_rng(2).normal(0, 2.0, (3, 12, robot.contract.n_joints))
-        torque = added(*inputs)
-        for world in range(12):
-            for joint in range(robot.contract.n_joints):
-                alone = family.curve_of(turns[world // 4], joint)(inputs[:, world, joint][None])
-                np.testing.assert_allclose(torque[world, joint], alone[0], atol=1e-12)
-        far = [np.full((12, robot.contract.n_joints), value) for value in (50.0, 100.0)]
-        np.testing.assert_allclose(added(far[0], far[0], far[0]), added(far[1], far[1], far[1]))
-
-    def test_nothing_at_rest_of_error_and_velocity(self, robot) -> None:
-        """Constants belong to the position's curve alone, or they could not be told apart."""
-        family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
-        turns = np.array([[0.0 if INPUTS[knob.input] == "position" else 1.0 for knob in family.knobs]])
-        zero = np.zeros((1, robot.contract.n_joints))
-        np.testing.assert_allclose(family.curves(turns)(zero, zero, zero), 0.0, atol=1e-12)
-
-    @pytest.mark.parametrize("adds", ["torque", "action"])
-    def test_applied_to_worlds(self, robot, adds) -> None:
-        family = with_curves(SearchSpace(Physics(robot, {"dry_friction_nm": 0.3}), ()), seen(robot), adds)
-        turns = np.zeros((2, len(family.knobs)))
-        turns[1] = 1.0
-        worlds = Worlds(robot, 4, threads=1)
-        family.apply(worlds, turns, 2)
-        worlds.reset()
-        for _ in range(5):
-            worlds.step(np.zeros((4, robot.contract.n_joints)))
-        moved = worlds.sensors.joint_position_rad
-        np.testing.assert_array_equal(moved[0], moved[1])
-        assert np.abs(moved[2] - moved[0]).max() > 1e-3
-        assert (worlds.get("dry_friction_nm") == 0.3).all()
-
-
-class TestDistill:
-    @pytest.mark.parametrize(
-        "function",
-        [
-            lambda x: 20 * np.maximum(-1.7 - x[:, 1], 0),
-            lambda x: 4 * np.interp(x[:, 0], [-0.3, -0.1, 0.1, 0.3], [-1, 0, 0, 1]) + 0.2 * x[:, 2],
-            lambda x: np.zeros(len(x)),
-        ],
-        ids=["a spring past an angle", "a dead band", "nothing"],
-    )
-    def test_it_says_the_same_where_the_robot_was(self, function) -> None:
-        rng = np.random.default_rng(0)
-        inputs = np.stack([rng.normal(0, 0.15, 3000), rng.normal(-1.6, 0.25, 3000), rng.normal(0, 3, 3000)], axis=1)
-        layers, off = distill(function, inputs, 11.8)
-        size = float(np.sqrt(np.square(function(inputs)).mean()))
-        assert off < 0.1 * size + 1e-3
-        assert [weight.shape for weight, _ in layers] == [(8, 3), (4, 8), (1, 4)]
-
-    def test_the_same_twice(self) -> None:
-        inputs = np.random.default_rng(0).normal(0, 1, (500, 3))
-        first, second = (distill(lambda x: np.sin(x[:, 1]), inputs, 5.0, seed=4)[0] for _ in range(2))
-        for (a, b), (c, d) in zip(first, second, strict=True):
-            np.testing.assert_array_equal(a, c)
-            np.testing.assert_array_equal(b, d)
-
-    def test_bounded_whatever_is_asked(self, go2) -> None:
-        inputs = np.random.default_rng(0).normal(0, 1, (500, 3))
-        layers, _ = distill(lambda x: 100.0 * x[:, 1], inputs, 5.0)
-        joint = go2.contract.joints[3]
-        net = Network("torque", (Group((joint,), layers, 5.0),)).net(go2)
-        torque = net(*(np.repeat(column[:, None], 12, axis=1) for column in inputs.T))
-        assert 4.0 < np.abs(torque[:, 3]).max() <= 5.0
-        assert not np.delete(torque, 3, axis=1).any()
 
 
 class TestFiles:
@@ -169,21 +69,6 @@ class TestFiles:
         change(content)
         with pytest.raises(FitError, match=says):
             read_network(content, robot, FitError)
-
-
-class TestActionDelta:
-    def test_linear_terms_move_targets(self, robot) -> None:
-        """A share of the error added to the target is a larger gain, at the policy's rate."""
-        worlds = Worlds(robot, 2, threads=1)
-        worlds.set("delta_error_rad_per_rad", 0.5, ids=np.array([1]))
-        plain = Worlds(robot, 1, threads=1)
-        plain.action_delta = ActionDelta(lambda error, position, velocity: 0.5 * error, robot.contract)
-        for one in (worlds, plain):
-            one.reset()
-            for k in range(6):
-                one.step(np.full((one.n, robot.contract.n_joints), 0.2 * (-1) ** k))
-        np.testing.assert_array_equal(worlds.sensors.joint_position_rad[1], plain.sensors.joint_position_rad[0])
-        assert np.abs(worlds.sensors.joint_position_rad[1] - worlds.sensors.joint_position_rad[0]).max() > 1e-3
 
 
 class TestTwin:
@@ -238,3 +123,16 @@ class TestTwin:
             )
             == 3
         )
+
+
+def test_residual_net_equals_a_plain_loop():
+    net = random_net(3, np.array([1.0, 2.0, 3.0]), seed=1)
+    rng = np.random.default_rng(0)
+    error, position, velocity = (rng.normal(size=(5, 3)) for _ in range(3))
+    torque = net(error, position, velocity)
+    for world in range(5):
+        for joint in range(3):
+            x = np.array([error[world, joint], position[world, joint], velocity[world, joint]])
+            for weight, bias in zip(net.weights, net.biases, strict=True):
+                x = np.tanh(weight[joint] @ x + bias[joint, :, 0])
+            assert torque[world, joint] == pytest.approx(net.limit[joint] * x[0], abs=1e-5)

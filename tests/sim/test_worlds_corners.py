@@ -11,8 +11,6 @@ from support.worlds import changed_go2, step
 from surefoot.errors import RobotError, TwinError, WorldsError
 from surefoot.logs import record
 from surefoot.sim import Flat, HeightField, Worlds, load_twin
-from surefoot.sim.frames import in_heading_frame, yaw_of
-from surefoot.sim.network import random_net
 
 
 class TestIds:
@@ -305,22 +303,3 @@ class TestModels:
             go2, tmp_path / "r", ('timestep="0.002"/>', 'timestep="0.002"><flag sleep="enable"/></option>')
         )
         step(Worlds(robot, 1))
-
-
-def test_heading_frame():
-    quarter_left = np.array([[np.cos(np.pi / 4), 0, 0, np.sin(np.pi / 4)]])
-    assert yaw_of(quarter_left) == pytest.approx(np.pi / 2)
-    np.testing.assert_allclose(in_heading_frame(np.array([[0.0, 2.0, 1.0]]), quarter_left), [[2, 0, 1]], atol=1e-12)
-
-
-def test_residual_net_equals_a_plain_loop():
-    net = random_net(3, np.array([1.0, 2.0, 3.0]), seed=1)
-    rng = np.random.default_rng(0)
-    error, position, velocity = (rng.normal(size=(5, 3)) for _ in range(3))
-    torque = net(error, position, velocity)
-    for world in range(5):
-        for joint in range(3):
-            x = np.array([error[world, joint], position[world, joint], velocity[world, joint]])
-            for weight, bias in zip(net.weights, net.biases, strict=True):
-                x = np.tanh(weight[joint] @ x + bias[joint, :, 0])
-            assert torque[world, joint] == pytest.approx(net.limit[joint] * x[0], abs=1e-5)

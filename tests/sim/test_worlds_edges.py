@@ -3,17 +3,14 @@ sensors never change physics.
 """
 
 import ctypes
-import os
 
 import mujoco
 import numpy as np
 import pytest
-from rich.console import Console
 from support.worlds import changed_go2, step
 
 from surefoot.errors import WorldsError
-from surefoot.robot.table import describe
-from surefoot.sim import HeightField, Worlds, rollout
+from surefoot.sim import HeightField, Worlds
 
 
 def walk(worlds, ticks=8, seed=0):
@@ -246,45 +243,7 @@ class TestBacklash:
         assert not np.array_equal(worlds._qpos[1], alone._qpos[1])
 
 
-class TestRollout:
-    def test_valid_and_fallen(self, go2, tmp_path):
-        """A bad action is not valid in its own tick; falling is the base's tilt, however the IMU is mounted."""
-
-        class Agent:
-            label, hash, tick = "test", "", 0
-
-            def reset(self, ids=None):
-                pass
-
-            def act(self, sensors, command):
-                action = np.zeros((3, 12))
-                action[1, 0] = np.nan if self.tick == 2 else 0.0
-                self.tick += 1
-                return action
-
-        robot = changed_go2(go2, tmp_path / "r", ('<site name="imu"', '<site name="imu" euler="3.14159 0 0"'))
-        worlds = Worlds(robot, 3)
-        worlds.reset([2], base_quaternion=[0, 1, 0, 0])
-        run = rollout(worlds, Agent(), np.zeros((3, 5, 3)))
-        assert run.valid[1].tolist() == [True, True, False, False, False]
-        assert run.valid[[0, 2]].all()
-        assert not run.fallen[0].any()
-        assert run.fallen[2].all()
-
-
 class TestModel:
-    def test_static_shapes_are_told(self, go2, tmp_path):
-        box = (
-            '<geom type="box" size="9 9 .1" pos="0 0 -.1"/><geom type="box" size="1 1 1" contype="0"'
-            ' conaffinity="0"/></worldbody>'
-        )
-        robot = changed_go2(go2, tmp_path / "r", ("</worldbody>", box))
-        assert (go2.static_geoms, robot.static_geoms) == (0, 1)
-        console = Console(width=200)
-        with console.capture() as captured:
-            console.print(describe(robot))
-        assert "the model brings 1 static shape of its own" in captured.get()
-
     def test_a_warning_callback_of_the_users_own_stays(self, go2):
         before = mujoco.get_mju_user_warning()
         mine = ctypes.CDLL(None).puts
@@ -295,9 +254,3 @@ class TestModel:
             assert ctypes.cast(mujoco.get_mju_user_warning(), ctypes.c_void_p).value == installed
         finally:
             mujoco.set_mju_user_warning(before)
-
-
-def test_all_cores_are_those_that_the_process_may_use(monkeypatch, go2):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3}, raising=False)
-    assert Worlds(go2, 2)._batch.nthread == 1
-    assert Worlds(go2, 2, threads=2)._batch.nthread == 2

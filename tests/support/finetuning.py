@@ -36,3 +36,8 @@ def policy_of(robot, folder, seed=0) -> OnnxPolicy:
     if not path.exists():
         write_mlp(path, robot.contract, [(0.3 * w, 0.3 * b) for w, b in layers(robot.contract, (12,), seed)], "tanh")
     return OnnxPolicy.load(path)
+
+
+def one_sided(robot) -> Adaptation:
+    """A spring on the first joint."""
+    return adapted(robot, {"residual_position_nm_per_rad": {robot.contract.joints[0]: -3.0}})

@@ -1,31 +1,22 @@
 """Small logs, and fits of them that are soon done."""
 
+from support import walks
+
 from surefoot.fit.family import FitSettings
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit
 from surefoot.gap import schedule_of
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog, record
-from surefoot.policy.agents import make_agent
+from surefoot.logs import RobotLog
 from surefoot.robot import Robot
-from surefoot.sim.physics import Physics
-from surefoot.sim.twin import Twin
 
-POLICIES = {"go2": "walk", "hexapod": "trot"}
 QUICK = QuantileSettings(polish_runs=3, polish_rounds=1, most_iterations=5)
 SETTLE_S = 0.2
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 1.2, seed: int = 3, **parameters: object) -> RobotLog:
-    return record(
-        Twin("made", Physics(robot, parameters)),
-        POLICIES[robot.name],
-        rollouts=rollouts,
-        seconds=seconds,
-        seed=seed,
-        threads=1,
-    )
+    return walks.walked(robot, rollouts, seconds, seed, **parameters)
 
 
 def make_fit(
@@ -42,7 +33,7 @@ def make_fit(
         log,
         schedule,
         robot,
-        lambda n: make_agent(POLICIES[robot.name], robot, n),
+        walks.agents(robot),
         asked,
         journal,
         threads=1,

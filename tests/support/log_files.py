@@ -18,6 +18,17 @@ from surefoot.logs.importing.unitree import DEFINITIONS
 from surefoot.logs.robot_log import RobotLog, read_log, write_log
 from surefoot.robot import Robot, load_robot
 
+ARRAYS = (
+    "episode",
+    "time_s",
+    "command",
+    "joint_position_rad",
+    "joint_velocity_rad_s",
+    "action",
+    "gyro_rad_s",
+    "gravity",
+)
+
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 for _name, _text in DEFINITIONS.items():
     STORE.register(get_types_from_msg(_text, _name))

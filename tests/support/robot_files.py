@@ -90,3 +90,11 @@ def refused(path: str | Path, *parts: str) -> None:
     for part in parts:
         assert part in message
     assert "\n" not in message
+
+
+def hexapod_twin(folder: Path, **keys: object) -> Path:
+    shutil.copytree(HEXAPOD, folder / "hexapod", dirs_exist_ok=True)
+    (folder / "old.yaml").write_text(
+        yaml.safe_dump({"robot": "hexapod", "dry_friction_nm": 0.1, "torque_noise_nm": 0.05, **keys})
+    )
+    return folder / "old.yaml"

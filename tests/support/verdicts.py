@@ -2,10 +2,16 @@
 
 import dataclasses
 
+import numpy as np
+
 from surefoot.adapt import Adaptation, Fitted, make_knobs
+from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot
 from surefoot.verify.compare import Compared, Estimate, Falls, Side
 from surefoot.verify.rules import ADAPTED, NOMINAL, judge
+from surefoot.verify.verdict import Effort, Verdict, reach_verdict
+
+SMALL = Effort(episodes=3, straight_episodes=2, candidates=3, candidate_episodes=2, seconds=1.5)
 
 FEW = (
     "--episodes",
@@ -81,3 +87,24 @@ def rules(
 ) -> set[tuple[str, str]]:
     reasons, _ = judge(named, pooled, candidates, FULL)
     return {(reason.rule, reason.simulator) for reason in reasons}
+
+
+def agents(robot: Robot, name: str):
+    return lambda n: make_agent(name, robot, n)
+
+
+def judged(robot: Robot, before, after, effort: Effort = SMALL, **options) -> Verdict:
+    makers = [agents(robot, one) if isinstance(one, str) else one for one in (before, after)]
+    return reach_verdict(robot, *makers, adaptation_of(robot), effort=effort, threads=1, **options)
+
+
+class Throw:
+    """Throws the robot over."""
+
+    label, hash = "throw", "0"
+
+    def reset(self, ids):
+        pass
+
+    def act(self, sensors, command):
+        return np.where(sensors.time_s[:, None] < 0.3, 10.0, -10.0) * np.array([1, 1, 1] * 2 + [-1, 1, 1] * 2)

@@ -12,3 +12,7 @@ def frames_of(path: Path) -> tuple[dict, np.ndarray]:
     about = next(reader)
     width, height = about["size"]
     return about, np.array([np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]).astype(int)
+
+
+def near(pixels: np.ndarray, rgb: tuple[int, int, int], within: float) -> np.ndarray:
+    return np.linalg.norm(pixels.astype(float) - rgb, axis=-1) < within

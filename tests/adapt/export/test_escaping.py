@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.robot_files import TINY_YAML, tiny
 
 from surefoot.adapt import Adaptation, Fitted
 from surefoot.adapt.export import (
@@ -22,6 +23,7 @@ from surefoot.adapt.export import (
     write_mjcf,
     write_onnx,
 )
+from surefoot.learn.randomize import load_randomization
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.parameters import PARAMETERS
 
@@ -133,3 +135,39 @@ def test_the_attack_of_the_report_stays_a_comment(go2, tmp_path) -> None:
     code = compile(path.read_bytes(), str(path), "exec")
     assert "abort" not in str(code.co_names)
     assert re.match(rb"# -\*- coding: utf-8 -\*-\n", path.read_bytes())
+
+
+class TestNamesCannotBecomeCode:
+    """Names come from files. What they would do if they got out of their strings is to raise."""
+
+    BAD = "x\nraise SystemExit('out')\n'''\"\"\" --> <evil/> \\"
+
+    JOINT = "left'); raise SystemExit('out') #"
+
+    @pytest.fixture
+    def evil(self, tmp_path) -> tuple[Robot, Adaptation]:
+        content = {**yaml.safe_load(TINY_YAML), "name": self.BAD, "joints": [self.JOINT, "right_hip"]}
+        path = tiny(tmp_path, yaml.safe_dump(content))
+        model = (tmp_path / "tiny.xml").read_text()
+        (tmp_path / "tiny.xml").write_text(model.replace("left_hip", self.JOINT.replace("'", "&apos;")))
+        robot = load_robot(path)
+        bad = Fitted(self.BAD, "armature_kgm2", (self.JOINT,), "kg·m²", 0.01, 0.02, (0.01, 0.03), (0.0, 1.0))
+        settings = {"armature_kgm2": [0.02, 0.03], "torque_noise_nm": [0.5, 0.6]}
+        return robot, Adaptation(robot.name, robot.hash, self.BAD, (bad,), settings, provenance={self.BAD: self.BAD})
+
+    @pytest.mark.parametrize("make", [mjlab_config, isaaclab_config])
+    def test_in_python(self, evil, make, run) -> None:
+        robot, bad = evil
+        found = run(make(bad, robot))
+        assert found.RANGES["armature_kgm2"] == {robot.contract.joints[0]: (0.01, 0.03)}
+
+    def test_in_yaml(self, evil, tmp_path) -> None:
+        robot, bad = evil
+        (tmp_path / "table.yaml").write_text(randomization_table(bad, robot))
+        assert [spread.name for spread in load_randomization(str(tmp_path / "table.yaml")).spreads] == ["armature_kgm2"]
+
+    def test_in_xml(self, evil, tmp_path) -> None:
+        robot, bad = evil
+        write_mjcf(tmp_path / "out" / "patched.xml", bad, robot)
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "patched.xml"))
+        assert model.joint(robot.contract.joints[0]).armature[0] == 0.02

@@ -1,89 +1,28 @@
-"""What a fit adds beyond the model, as a NumPy class and as ONNX: both say what `Worlds` adds, and run
-without Surefoot.
-"""
+"""What a fit adds beyond the model, as a NumPy class: it says what `Worlds` adds, and runs without Surefoot."""
 
 import ast
-import importlib.util
 import json
 import subprocess
 import sys
 import textwrap
-from itertools import pairwise
-from pathlib import Path
-from types import ModuleType
 
 import mujoco
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import yaml
+from support.added import TORQUE, found, loaded, network, states, torque_cases, weights
 from support.plain import Plain
 from support.robot_files import TINY_YAML, tiny
 
-from surefoot.adapt.adaptation import Adaptation, write_adaptation
-from surefoot.adapt.export import (
-    isaaclab_config,
-    mjlab_config,
-    numpy_class,
-    patched_mjcf,
-    randomization_table,
-    write_onnx,
-)
+from surefoot.adapt.adaptation import Adaptation
+from surefoot.adapt.export import numpy_class, write_onnx
 from surefoot.errors import FitError
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import usual_pose
 from surefoot.sim import Worlds
 from surefoot.sim.network import Group, Network
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
-
-INPUTS = ("error_rad", "position_rad", "velocity_rad_s")
-SPANS = dict(
-    zip((*TORQUE_TERMS, *ACTION_TERMS[1:3], *ACTION_TERMS[4:]), (1.0, 3.0, 0.1, 0.3, 4.0, 0.1, 0.01, 0.2), strict=True)
-)
-
-
-def network(robot: Robot, adds: Adds = "torque", sizes: tuple[int, ...] = (3, 8, 4, 1)) -> Network:
-    """Two groups of joints with weights of their own; the last joint is in neither."""
-    rng, joints = np.random.default_rng(7), robot.contract.joints
-    groups = []
-    for members in (joints[:-1:2], joints[1:-1:2]):
-        layers = tuple((rng.normal(0, 0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in pairwise(sizes))
-        groups.append(Group(tuple(members), layers, rng.uniform(1, 3) * (1.0 if adds == "torque" else 0.03)))
-    return Network(adds, tuple(group for group in groups if group.joints))
-
-
-def weights(robot: Robot, *names: str) -> dict[str, list[float]]:
-    """A value of its own for each joint, none of them round."""
-    rng = np.random.default_rng(11)
-    return {name: rng.uniform(-SPANS[name], SPANS[name], robot.contract.n_joints).tolist() for name in names}
-
-
-def found(robot: Robot, settings: dict, net: Network | None = None) -> Adaptation:
-    return Adaptation(
-        robot.name,
-        robot.hash,
-        "residual",
-        (),
-        settings,
-        net,
-        provenance={"command": "surefoot fit log.parquet --out fit/"},
-    )
-
-
-def loaded(folder: Path, source: str) -> ModuleType:
-    (folder / "residual.py").write_text(source, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("residual", folder / "residual.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def states(robot: Robot, *shape: int) -> np.ndarray:
-    """Errors, positions and velocities."""
-    rng = np.random.default_rng(5)
-    spread = np.array([0.3, 1.0, 8.0]).reshape(3, *(1 for _ in shape), 1)
-    return spread * rng.normal(size=(3, *shape, robot.contract.n_joints))
 
 
 def said_by_worlds(robot: Robot, adaptation: Adaptation, adds: Adds, inputs: np.ndarray) -> np.ndarray:
@@ -96,21 +35,6 @@ def said_by_worlds(robot: Robot, adaptation: Adaptation, adds: Adds, inputs: np.
         if adaptation.network is None or adaptation.network.adds != adds
         else total + adaptation.network.net(robot)(*inputs)
     )
-
-
-def torque_cases(robot: Robot) -> dict[str, Adaptation]:
-    every = weights(robot, *TORQUE_TERMS)
-    return {
-        "terms": found(robot, every),
-        "one term": found(robot, weights(robot, "residual_direction_nm")),
-        "constant": found(robot, weights(robot, "residual_constant_nm")),
-        "network": found(robot, {}, network(robot)),
-        "one layer": found(robot, {}, network(robot, sizes=(3, 1))),
-        "both": found(robot, every, network(robot)),
-    }
-
-
-TORQUE = ("terms", "one term", "constant", "network", "one layer", "both")
 
 
 class TestNumpyFile:
@@ -260,53 +184,6 @@ def example(source: str) -> tuple[str, str]:
     return once, each
 
 
-class TestOnnxFile:
-    def run(self, path: Path, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        assert [entry.name for entry in session.get_inputs()] == list(INPUTS)
-        values = session.run(None, dict(zip(INPUTS, inputs.astype(np.float32), strict=True)))
-        return dict(zip((entry.name for entry in session.get_outputs()), values, strict=True))
-
-    @pytest.mark.parametrize("case", TORQUE)
-    def test_torque_is_that_of_the_numpy_file(self, robot, case, tmp_path) -> None:
-        adaptation = torque_cases(robot)[case]
-        write_onnx(tmp_path / "residual.onnx", adaptation, robot)
-        inputs = states(robot, 9)
-        found = self.run(tmp_path / "residual.onnx", inputs)
-        residual = loaded(tmp_path, numpy_class(adaptation, robot)).Residual()
-        assert list(found) == ["torque_nm"]
-        assert found["torque_nm"].shape == (9, robot.contract.n_joints)
-        np.testing.assert_allclose(found["torque_nm"], residual.torque(*inputs), rtol=1e-5, atol=1e-5)
-
-    def test_both_outputs_where_both_are_added(self, robot, tmp_path) -> None:
-        adaptation = found(
-            robot, weights(robot, "residual_position_nm_per_rad", "delta_velocity_s"), network(robot, "action")
-        )
-        write_onnx(tmp_path / "residual.onnx", adaptation, robot)
-        inputs = states(robot, 4)
-        made = self.run(tmp_path / "residual.onnx", inputs)
-        residual = loaded(tmp_path, numpy_class(adaptation, robot)).Residual()
-        np.testing.assert_allclose(made["torque_nm"], residual.torque(*inputs), rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(made["target_shift_rad"], residual.target_shift(*inputs), rtol=1e-5, atol=1e-6)
-
-    def test_metadata_and_versions(self, robot, tmp_path) -> None:
-        adaptation = torque_cases(robot)["both"]
-        for name in ("a.onnx", "b.onnx"):
-            write_onnx(tmp_path / name, adaptation, robot)
-        assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
-        model = onnx.load(tmp_path / "a.onnx")
-        assert (model.ir_version, model.opset_import[0].version) == (8, 17)
-        said = {entry.key: entry.value for entry in model.metadata_props}
-        assert tuple(json.loads(said["joints"])) == robot.contract.joints
-        assert said["robot_hash"] == robot.hash
-        assert json.loads(said["provenance"]) == adaptation.provenance
-        assert said["torque_nm"].startswith("N·m")
-        assert said["adaptation_hash"][:12] in numpy_class(adaptation, robot)
-        write_onnx(tmp_path / "c.onnx", torque_cases(robot)["terms"], robot)
-        other = {entry.key: entry.value for entry in onnx.load(tmp_path / "c.onnx").metadata_props}
-        assert other["adaptation_hash"] != said["adaptation_hash"]
-
-
 class TestRefused:
     @pytest.mark.parametrize("settings", [{}, {"dry_friction_nm": 0.3, "delay_s": 0.01}, {"residual_constant_nm": 0.0}])
     def test_nothing_added(self, go2, settings, tmp_path) -> None:
@@ -340,53 +217,3 @@ class TestRefused:
         write_onnx(tmp_path / "residual.onnx", adaptation, robot)
         said = {entry.key: entry.value for entry in onnx.load(tmp_path / "residual.onnx").metadata_props}
         assert json.loads(said["joints"])[0] == joint
-
-
-class TestHeadsOfOtherExports:
-    @pytest.mark.parametrize("make", [patched_mjcf, mjlab_config, isaaclab_config])
-    def test_name_what_they_leave_out_and_where_it_is(self, robot, make) -> None:
-        text = make(found(robot, {"delta_error_rad_per_rad": 0.25}, network(robot)), robot).replace("- -", "--")
-        assert (
-            "delta_error_rad_per_rad, rad/rad: 0.25 for all (at the policy's rate, target += it * (target - measured"
-            " position))" in text
-        )
-        assert f"a network that adds to the torque of {robot.contract.n_joints - 1} joints, N·m" in text
-        for part in ("--to numpy", "--to onnx"):
-            assert part in text
-
-    @pytest.mark.parametrize("make", [patched_mjcf, mjlab_config, isaaclab_config, randomization_table])
-    def test_say_nothing_of_it_where_nothing_is_added(self, go2, make) -> None:
-        assert "numpy" not in make(found(go2, {"torque_noise_nm": 0.5}), go2)
-
-    def test_the_table_of_ranges_holds_terms_but_no_network(self, go2) -> None:
-        assert "numpy" not in randomization_table(found(go2, {"residual_constant_nm": 0.5}), go2)
-        assert "a network that adds to the targets" in randomization_table(found(go2, {}, network(go2, "action")), go2)
-
-
-class TestCommandLine:
-    @pytest.fixture
-    def fit(self, go2, tmp_path) -> Path:
-        write_adaptation(tmp_path / "fit" / "adaptation.json", torque_cases(go2)["both"])
-        return tmp_path / "fit"
-
-    def test_export(self, surefoot, fit, go2, here) -> None:
-        for to, name in (("numpy", "residual.py"), ("onnx", "residual.onnx")):
-            code, out, error = surefoot("adapt", "export", fit, "--to", to, "--out", name)
-            assert (code, error) == (0, "")
-            assert f"wrote {name}" in out
-        assert (here / "residual.py").read_text() == numpy_class(torque_cases(go2)["both"], go2)
-        onnx.checker.check_model(onnx.load(here / "residual.onnx"))
-
-    @pytest.mark.parametrize(
-        ("to", "name", "part"), [("numpy", "a.onnx", "does not end in .py"), ("onnx", "a.py", "does not end in .onnx")]
-    )
-    def test_a_wrong_ending_is_refused(self, surefoot, fit, to, name, part, here) -> None:
-        code, _, error = surefoot("adapt", "export", fit, "--to", to, "--out", name)
-        assert (code, error.count("\n")) == (2, 1)
-        assert part in error
-        assert list(here.iterdir()) == []
-
-    def test_show_names_the_network(self, surefoot, fit) -> None:
-        code, out, _ = surefoot("adapt", "show", fit)
-        assert code == 0
-        assert "a network adds to torques" in " ".join(out.split())

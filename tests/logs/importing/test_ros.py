@@ -2,42 +2,13 @@
 that break off.
 """
 
-import dataclasses
-
 import numpy as np
 import pytest
-import yaml
-from support.log_files import STORE, header, imu, joint_state, mcap_of, message, twist, write_bag
-from support.robot_files import HEXAPOD
+from support.log_files import header, imu, joint_state, mcap_of, message, twist, write_bag
+from support.recordings import ROWS, brought_in, mapped, walk
 
 from surefoot.cli.main import run
 from surefoot.errors import LogError
-from surefoot.logs import read_log
-from surefoot.logs.importing import MapFile, assemble, read_map, read_recording
-from surefoot.logs.importing.cdr import decode
-from surefoot.logs.importing.messages import KNOWN
-from surefoot.logs.importing.unitree import motor_joints
-from surefoot.robot import load_robot
-
-ROWS = 100
-
-
-def brought_in(robot, path, map_file: MapFile | None = None):
-    map_file = map_file or MapFile()
-    return assemble([read_recording(path, robot.contract, map_file)], robot, map_file)
-
-
-def mapped(tmp_path, **content) -> MapFile:
-    path = tmp_path / "map.yaml"
-    path.write_text(yaml.safe_dump(content))
-    return read_map(path)
-
-
-def walk(robot, rows=ROWS, hz=50.0):
-    """Position, velocity, torque and target of each row, all different."""
-    rng = np.random.default_rng(0)
-    shape = (rows, robot.contract.n_joints)
-    return np.arange(rows) / hz, *(rng.uniform(-1, 1, shape) for _ in range(4))
 
 
 def joint_messages(robot, rows=ROWS):
@@ -56,59 +27,6 @@ def joint_messages(robot, rows=ROWS):
         found.append(("/imu/data", t, imu([np.cos(t / 2), np.sin(t / 2), 0, 0], [t, 2 * t, 3 * t], t)))
         found.append(("/chatter", t, message("std_msgs/msg/String", data="hello")))
     return found
-
-
-def low_state(q, dq, tau, time_s):
-    motors = [
-        (
-            message(
-                "unitree_go/msg/MotorState",
-                mode=1,
-                q=float(q[i]),
-                dq=float(dq[i]),
-                tau_est=float(tau[i]),
-                temperature=30 + i,
-                lost=i,
-            )
-            if i < 12
-            else message("unitree_go/msg/MotorState")
-        )
-        for i in range(20)
-    ]
-    about = message(
-        "unitree_go/msg/IMUState",
-        quaternion=np.array([1, 0, 0, 0], np.float32),
-        gyroscope=np.array([time_s, 0.5, 0.25], np.float32),
-    )
-    return message(
-        "unitree_go/msg/LowState",
-        motor_state=motors,
-        imu_state=about,
-        foot_force=np.array([1, 2, 3, 4], np.int16),
-        power_v=28.5,
-        tick=round(time_s * 1e3),
-    )
-
-
-def low_cmd(q, kp=25.0, kd=0.5):
-    motors = [
-        (
-            message("unitree_go/msg/MotorCmd", mode=1, q=float(q[i]), kp=kp, kd=kd)
-            if i < 12
-            else message("unitree_go/msg/MotorCmd", q=2.146e9)
-        )
-        for i in range(20)
-    ]
-    return message("unitree_go/msg/LowCmd", motor_cmd=motors)
-
-
-def unitree_order(robot):
-    """Place of each Unitree motor in the policy's order."""
-    return [
-        robot.contract.joints.index(f"{leg}_{part}_joint")
-        for leg in ("FR", "FL", "RR", "RL")
-        for part in ("hip", "thigh", "calf")
-    ]
 
 
 class TestJointStates:
@@ -238,7 +156,7 @@ class TestJointStates:
         assert any("off the recorder's clock" in note for note in log.metadata["notes"])
         target_now = go2.contract.pose_rad + log.action * go2.contract.action_scale_rad
         np.testing.assert_allclose(target_now, target, atol=1e-12)
-        late = brought_in(go2, bag, mapped(tmp_path, clock="log"))
+        late = brought_in(go2, bag, map_file=mapped(tmp_path, clock="log"))
         np.testing.assert_array_equal(late.joint_position_rad, position)
 
     def test_imu_without_orientation_gives_the_gyro_only(self, go2, tmp_path) -> None:
@@ -264,7 +182,7 @@ class TestJointStates:
 class TestChoosing:
     def refused(self, robot, path, *parts, map_file=None) -> None:
         with pytest.raises(LogError) as caught:
-            brought_in(robot, path, map_file)
+            brought_in(robot, path, map_file=map_file)
         for part in parts:
             assert part in str(caught.value)
         assert "\n" not in str(caught.value)
@@ -294,7 +212,7 @@ class TestChoosing:
         found = [("/nav/twist" if topic == "/cmd_vel" else topic, t, m) for topic, t, m in found]
         bag = write_bag(tmp_path / "bag", found)
         self.refused(go2, bag, "/nav/twist", "/teleop/twist could each be the command", "command: /nav/twist")
-        assert brought_in(go2, bag, mapped(tmp_path, command="/teleop/twist")).command.max() == 9
+        assert brought_in(go2, bag, map_file=mapped(tmp_path, command="/teleop/twist")).command.max() == 9
         self.refused(go2, bag, "no such topic", "did you mean", map_file=mapped(tmp_path, command="/nav/twists"))
         self.refused(go2, bag, "hold no command", map_file=mapped(tmp_path, command="/joint_states"))
 
@@ -305,168 +223,10 @@ class TestChoosing:
         found += [("/target", t, joint_state(theirs, target[i])) for i, t in enumerate(time)]
         bag = write_bag(tmp_path / "bag", found)
         self.refused(go2, bag, "lacks the joints FL_hip_joint", "it names motor0", "joints: {theirs: ours}")
-        log = brought_in(go2, bag, mapped(tmp_path, joints=dict(zip(theirs, go2.contract.joints, strict=True))))
-        np.testing.assert_array_equal(log.joint_position_rad, position)
-
-
-class TestUnitree:
-    def bag(self, go2, tmp_path, storage="mcap", hz=500.0):
-        time, position, velocity, torque, target = walk(go2, 500, hz)
-        order = unitree_order(go2)
-        found = []
-        for i, t in enumerate(time):
-            found.append(("/lowstate", t, low_state(position[i, order], velocity[i, order], torque[i, order], t)))
-            (
-                found.append(("/lf/lowstate", t, low_state(0 * position[i], velocity[i], torque[i], t)))
-                if i % 25 == 0
-                else None
-            )
-            if i % 10 == 0:
-                found.append(("/lowcmd", t + 1e-4, low_cmd(target[i, order])))
-        return write_bag(tmp_path / "bag", found, storage)
-
-    @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-    def test_motors_go_to_their_joints(self, go2, tmp_path, storage) -> None:
-        time, position, velocity, torque, target = walk(go2, 500, 500.0)
-        log = brought_in(go2, self.bag(go2, tmp_path, storage))
-        every = np.arange(0, 500, 10)
-        np.testing.assert_array_equal(log.joint_position_rad, position[every].astype(np.float32))
-        np.testing.assert_array_equal(log.joint_velocity_rad_s, velocity[every].astype(np.float32))
-        np.testing.assert_array_equal(log.torque_nm, torque[every].astype(np.float32))
-        found = go2.contract.pose_rad + log.action * go2.contract.action_scale_rad
-        np.testing.assert_allclose(found, target[every].astype(np.float32), atol=1e-9)
-        np.testing.assert_array_equal(log.motor_temperature_c[0, go2.contract.joints.index("FR_hip_joint")], 30)
-        np.testing.assert_array_equal(log.motor_temperature_c[0, go2.contract.joints.index("RL_calf_joint")], 41)
-        np.testing.assert_array_equal(log.gyro_rad_s[:, 0], time[every].astype(np.float32))
-        np.testing.assert_array_equal(log.foot_contact[0], [1, 2, 3, 4])
-        assert log.metadata["feet"] == ["FR", "FL", "RR", "RL"]
-        np.testing.assert_allclose(log.battery_v, 28.5)
-        assert log.metadata["recorded_gains"] == {"kp": [25.0] * 12, "kd": [0.5] * 12}
-        assert "command" in log.metadata["assumed"]
-
-    def test_the_file_keeps_it(self, go2, tmp_path, capsys) -> None:
-        bag = self.bag(go2, tmp_path)
-        assert run(["log", "import", str(mcap_of(bag)), "--robot", "go2", "--out", str(tmp_path / "log.parquet")]) == 0
-        assert "joint_position <- /lowstate (LowState)" in capsys.readouterr().out
-        back = read_log(tmp_path / "log.parquet")
-        assert back.foot_contact.shape == (50, 4)
-        assert run(["log", "show", str(tmp_path / "log.parquet")]) == 0
-        assert "foot_contact" in capsys.readouterr().out
-
-    def test_uncontrolled_motors_are_no_targets(self, go2, tmp_path) -> None:
-        """While the motors are switched off there is no action: those rows go, and the rest is two episodes."""
-        time, position, velocity, torque, target = walk(go2)
-        found = []
-        for i, t in enumerate(time):
-            found.append(("/lowstate", t, low_state(position[i], velocity[i], torque[i], t)))
-            found.append(("/lowcmd", t, low_cmd(target[i] if not 40 <= i < 60 else np.full(12, 2.146e9))))
-        log = brought_in(go2, write_bag(tmp_path / "bag", found))
-        assert log.n_episodes == 2
-        assert np.abs(log.action).max() < 10
-        assert any("hold no target" in note for note in log.metadata["notes"])
-
-    def test_other_robots_list_their_motors(self, tmp_path, go2) -> None:
-        hexapod = load_robot(HEXAPOD)
-        bag = self.bag(go2, tmp_path)
-        with pytest.raises(LogError, match="list the joint of motor 0, 1, 2") as caught:
-            brought_in(hexapod, bag)
-        assert "motors: [...]" in str(caught.value)
-        motors = [None, *hexapod.contract.joints, None]
-        assert motor_joints(hexapod.contract.joints, MapFile(motors=tuple(motors)), "unitree_go") == motors
-        with pytest.raises(LogError, match="'knee'"):
-            motor_joints(hexapod.contract.joints, MapFile(motors=("knee",)), "unitree_go")
-
-    def test_humanoid_messages(self, robot, tmp_path) -> None:
-        n = robot.contract.n_joints
-        found = []
-        for i in range(30):
-            state = [
-                message(
-                    "unitree_hg/msg/MotorState", q=i + j / 100, dq=float(j), temperature=np.array([j, 99], np.int16)
-                )
-                for j in range(35)
-            ]
-            order = [message("unitree_hg/msg/MotorCmd", q=float(j)) for j in range(35)]
-            found += [
-                ("/lowstate", i / 50, message("unitree_hg/msg/LowState", motor_state=state)),
-                ("/lowcmd", i / 50, message("unitree_hg/msg/LowCmd", motor_cmd=order)),
-            ]
         log = brought_in(
-            robot, write_bag(tmp_path / "bag", found), mapped(tmp_path, motors=list(robot.contract.joints)[::-1])
+            go2, bag, map_file=mapped(tmp_path, joints=dict(zip(theirs, go2.contract.joints, strict=True)))
         )
-        np.testing.assert_allclose(log.joint_position_rad[7], 7 + np.arange(n)[::-1] / 100, rtol=1e-6)
-        np.testing.assert_array_equal(log.motor_temperature_c[0], np.arange(n)[::-1])
-
-
-class TestDecoding:
-    @pytest.mark.parametrize("kind", KNOWN)
-    @pytest.mark.parametrize("little", [True, False])
-    def test_as_the_library_decodes_it(self, kind, little) -> None:
-        """The fast way against rosbags, field by field, for messages full of random numbers."""
-        rng = np.random.default_rng(0)
-
-        def shaken(content, length):
-            for name, (node, inner) in STORE.fielddefs[content.__msgtype__][1]:
-                value = getattr(content, name)
-                if node.name == "NAME":
-                    shaken(value, length)
-                elif node.name == "BASE":
-                    setattr(content, name, "x" * length if inner[0] == "string" else type(value)(rng.integers(0, 100)))
-                elif inner[0][0].name == "NAME":
-                    if node.name == "SEQUENCE":
-                        setattr(content, name, [message(inner[0][1]) for _ in range(2)])
-                    for item in getattr(content, name):
-                        shaken(item, length)
-                elif inner[0][1][0] == "string":
-                    setattr(content, name, [f"name {i}" * length for i in range(length)])
-                else:
-                    count = len(value) if node.name == "ARRAY" else 3
-                    setattr(content, name, rng.integers(0, 100, count).astype(inner[0][1][0].replace("byte", "uint8")))
-            return content
-
-        originals = [shaken(message(kind), length) for length in (1, 2, 2, 5, 2)]
-        raw = [bytes(STORE.serialize_cdr(content, kind, little_endian=little)) for content in originals]
-        blocks, broken = decode(raw, kind)
-        assert broken == 0
-        assert sorted(i for block in blocks for i in block.rows) == [0, 1, 2, 3, 4]
-        assert len(blocks) <= 3
-
-        def compare(content, block, row, path):
-            for name, (node, _) in STORE.fielddefs[content.__msgtype__][1]:
-                value, here = getattr(content, name), f"{path}.{name}" if path else name
-                if node.name == "NAME":
-                    compare(value, block, row, here)
-                elif isinstance(value, str):
-                    assert block.layout.texts[here] == (value,)
-                elif isinstance(value, list) and value and dataclasses.is_dataclass(value[0]):
-                    for i, item in enumerate(value):
-                        compare(item, block, row, f"{here}.{i}")
-                elif isinstance(value, list) and value and isinstance(value[0], str):
-                    assert block.layout.texts[here] == tuple(value)
-                else:
-                    np.testing.assert_array_equal(block.numbers(here)[row], np.atleast_1d(value))
-
-        for block in blocks:
-            for row, i in enumerate(block.rows):
-                compare(STORE.deserialize_cdr(raw[i], kind), block, row, "")
-
-    def test_many_layouts_are_all_decoded(self) -> None:
-        raw = [
-            bytes(STORE.serialize_cdr(joint_state([f"{i:03d}"], [float(i)]), "sensor_msgs/msg/JointState"))
-            for i in range(100)
-        ]
-        blocks, broken = decode(raw, "sensor_msgs/msg/JointState")
-        assert broken == 0
-        assert sorted(
-            (int(block.rows[0]), block.numbers("position")[0, 0], block.layout.texts["name"]) for block in blocks
-        ) == [(i, i, (f"{i:03d}",)) for i in range(100)]
-
-    @pytest.mark.parametrize(
-        "raw",
-        [b"", b"\x00", b"\x07\x01\x00\x00" + bytes(100), bytes(4) + b"\xff" * 100, b"\x00\x01\x00\x00" + b"\xff" * 100],
-    )
-    def test_what_is_no_message_is_counted(self, raw) -> None:
-        assert decode([raw, raw], "sensor_msgs/msg/JointState") == ([], 2)
+        np.testing.assert_array_equal(log.joint_position_rad, position)
 
 
 class TestBrokenFiles:

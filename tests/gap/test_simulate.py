@@ -1,0 +1,48 @@
+"""Simulators that walk a schedule: candidates differ by their change alone."""
+
+import numpy as np
+import pytest
+from support.walks import agents, walked
+
+from surefoot.errors import GapError
+from surefoot.gap import Simulator, schedule_of
+from surefoot.gap.channels import PUBLISHED
+from surefoot.gap.simulate import refuse_falling
+
+
+class Friction:
+    """Candidates with different dry friction."""
+
+    torque_speed = False
+
+    def apply(self, worlds, candidates, pieces) -> None:
+        worlds.set("dry_friction_nm", np.repeat(candidates, pieces, axis=0) * np.ones(worlds.robot.contract.n_joints))
+
+
+class TestSimulator:
+    def test_candidates_differ_by_their_change_alone(self, robot, log) -> None:
+        schedule = schedule_of(log, robot).pick(np.arange(3))
+        simulator = Simulator(robot, agents(robot), schedule, PUBLISHED, threads=1)
+        run = simulator.run(Friction(), np.array([[0.2], [0.2], [0.4]]), seed=7)
+        assert run.samples.shape == (3, schedule.counted.sum(), 3 * robot.contract.n_joints)
+        np.testing.assert_array_equal(run.samples[0], run.samples[1])
+        assert not np.array_equal(run.samples[0], run.samples[2])
+        alone = simulator.run(Friction(), np.array([[0.4]]), seed=7)
+        np.testing.assert_array_equal(alone.samples[0], run.samples[2])
+        assert not np.array_equal(simulator.run(Friction(), np.array([[0.4]]), seed=8).samples, alone.samples)
+
+    def test_large_populations_run_in_turns_to_the_same_end(self, go2, monkeypatch) -> None:
+        log = walked(go2, rollouts=8)
+        simulator = Simulator(go2, agents(go2), schedule_of(log, go2).pick(np.arange(2)), PUBLISHED, threads=1)
+        candidates = np.array([[0.1], [0.2], [0.3]])
+        whole = simulator.run(Friction(), candidates, seed=3)
+        monkeypatch.setattr("surefoot.gap.simulate.MOST_WORLDS", 4)
+        seen: list[tuple[int, int]] = []
+        parts = simulator.run(Friction(), candidates, seed=3, tick=lambda done, total: seen.append((done, total)))
+        np.testing.assert_array_equal(parts.samples, whole.samples)
+        assert seen[-1][0] == seen[-1][1] == len(seen)
+
+    def test_a_policy_that_falls_is_refused(self, go2) -> None:
+        refuse_falling(0.5, go2, "the policy")
+        with pytest.raises(GapError, match=r"falls in 80% of the simulated episodes on go2.*surefoot doctor"):
+            refuse_falling(0.8, go2, "the policy")

@@ -1,0 +1,40 @@
+"""Short walks, recorded with a policy that each robot of the tests has."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from support.robot_files import HEXAPOD
+
+from surefoot.logs import RobotLog, record
+from surefoot.policy.agents import Agent, make_agent
+from surefoot.robot import Robot
+from surefoot.sim.physics import Physics
+from surefoot.sim.twin import Twin, load_twin
+
+POLICIES = {"go2": "walk", "hexapod": "trot"}
+
+
+def agents(robot: Robot) -> Callable[[int], Agent]:
+    return lambda n: make_agent(POLICIES[robot.name], robot, n)
+
+
+def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: object) -> RobotLog:
+    """A log of a robot whose simulator would need these parameters."""
+    return record(
+        Twin("made", Physics(robot, parameters)),
+        POLICIES[robot.name],
+        rollouts=rollouts,
+        seconds=seconds,
+        seed=seed,
+        threads=1,
+    )
+
+
+def walked_twin(robot: Robot, folder: Path) -> RobotLog:
+    """A log of a virtual robot with noise: a shipped one of the Go2, and one made here of the hexapod."""
+    if robot.name == "go2":
+        return record(load_twin("go2-identified"), "trot", rollouts=8, seconds=4.0, threads=1)
+    path = folder / "six.yaml"
+    path.write_text(yaml.safe_dump({"robot": str(HEXAPOD), "time_jitter_s": 0.001}))
+    return record(load_twin(path), "trot", rollouts=4, seconds=2.0, threads=1)
