@@ -11,7 +11,6 @@ and errors in the same diagnosis. Writes bench/results/doctor.json.
 """
 
 import argparse
-import importlib
 import json
 import sys
 import tempfile
@@ -32,7 +31,7 @@ from surefoot.sim import load_twin
 from surefoot.sim.twin import Twin, shipped_twins
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-plant: Any = importlib.import_module("support.plant")  # shared with the tests
+from support import plant
 
 
 def find_policy(robot: Robot, name: str) -> OnnxPolicy | None:
@@ -67,7 +66,7 @@ def plant_all(log: RobotLog, robot: Robot, where: dict[str, Any], draws: int) ->
     """Plant every fault; those of joints several times, on joints drawn anew for each twin, policy, seed and fault."""
     rows = []
     names = robot.contract.joints
-    for fault in plant.faults(robot, names[:2], np.random.default_rng(0)):
+    for fault in plant.faults(robot, (names[0], names[1]), np.random.default_rng(0)):
         for draw in range(draws):
             rng = np.random.default_rng(zlib.crc32(repr((*where.values(), fault, draw)).encode()))
             one, other = (names[i] for i in rng.choice(len(names), 2, replace=False))

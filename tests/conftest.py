@@ -11,7 +11,7 @@ from surefoot.robot.picture import Frames
 # The checks in the helpers tell what they compared, as those in the tests do.
 pytest.register_assert_rewrite("support")
 
-ROBOTS = {"go2": "go2", "hexapod": Path(__file__).parent / "robots" / "hexapod" / "robot.yaml"}
+ROBOTS: dict[str, str | Path] = {"go2": "go2", "hexapod": Path(__file__).parent / "robots" / "hexapod" / "robot.yaml"}
 
 
 @pytest.fixture(scope="session", params=list(ROBOTS))

@@ -21,6 +21,10 @@ def seen(robot, rows: int = 200) -> dict[str, np.ndarray]:
     }
 
 
+def input_of(knot) -> str:
+    return INPUTS[knot.input]
+
+
 class TestCurves:
     def test_knots_lie_over_what_was_seen_and_share_by_type(self, robot) -> None:
         family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
@@ -35,7 +39,7 @@ class TestCurves:
         still["position"][:, next(iter(groups_of(robot, False).values()))] = 0.5
         family = with_curves(SearchSpace(Physics(robot, {}), ()), still)
         first = next(iter(groups_of(robot, False).values()))
-        assert not [knob for knob in family.knobs if knob.entries == first and INPUTS[knob.input] == "position"]
+        assert not [knob for knob in family.knobs if knob.entries == first and input_of(knob) == "position"]
 
     def test_batched_and_single_curves_agree_and_are_level_beyond(self, robot) -> None:
         family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
@@ -53,7 +57,7 @@ class TestCurves:
     def test_nothing_at_rest_of_error_and_velocity(self, robot) -> None:
         """Constants belong to the position's curve alone, or they could not be told apart."""
         family = with_curves(SearchSpace(Physics(robot, {}), ()), seen(robot))
-        turns = np.array([[0.0 if INPUTS[knob.input] == "position" else 1.0 for knob in family.knobs]])
+        turns = np.array([[0.0 if input_of(knob) == "position" else 1.0 for knob in family.knobs]])
         zero = np.zeros((1, robot.contract.n_joints))
         np.testing.assert_allclose(family.curves(turns)(zero, zero, zero), 0.0, atol=1e-12)
 

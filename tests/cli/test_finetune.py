@@ -105,7 +105,8 @@ class TestScreen:
             "turn_error_rad_s": 0.5,
             "cost_of_transport": 1.0,
         }
-        table = comparison(*[{"walk": group, "pushed": group, "directions": {"+x": fell}}] * 2, "t")
+        measured = {"walk": group, "pushed": group, "directions": {"+x": fell}}
+        table = comparison(measured, measured, "t")
         cells = dict(zip(table.columns[0].cells, table.columns[1].cells, strict=True))
         assert cells["drift, m"] == cells["velocity error, m/s"] == "-"
         assert cells["falls, straight"] == "3/3"

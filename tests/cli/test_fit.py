@@ -9,6 +9,7 @@ import os
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -32,13 +33,13 @@ FILES = {".surefoot.json", "adaptation.json", "adapted.xml", "simulator.yaml", "
 PRIORS = "torque_limit_nm: {start: 450, low: 400, high: 500, step: 1.05, log: true}\n"
 
 
-def walked(robot: Robot, policy: str, rollouts: int = 6, seconds: float = 1.2, **parameters: object) -> RobotLog:
+def walked(robot: Robot, policy: str, rollouts: int = 6, seconds: float = 1.2, **parameters: Any) -> RobotLog:
     return record(
         Twin("made", Physics(robot, parameters)), policy, rollouts=rollouts, seconds=seconds, seed=3, threads=1
     )
 
 
-def strict(path: Path) -> dict[str, object]:
+def strict(path: Path) -> dict[str, Any]:
     """JSON as everybody reads it: without NaN and infinity."""
 
     def refuse(word: str) -> None:
@@ -213,7 +214,7 @@ class TestAgain:
     def test_the_same_command_simulates_nothing_new_and_writes_the_same(self, done, capsys, monkeypatch) -> None:
         kept = {name: (done.out / name).read_bytes() for name in FILES - {"journal"}}
 
-        def refuse(*arguments: object, **options: object) -> None:
+        def refuse(*arguments: object, **options: Any) -> None:
             raise AssertionError("simulated a question that the journal knows")
 
         monkeypatch.setattr(Problem, "evaluate", refuse)
@@ -245,7 +246,7 @@ class TestAgain:
     def test_stopped_with_control_c_it_leaves_its_journal_and_no_result(self, surefoot, here, log, monkeypatch) -> None:
         asked, evaluate = [], Problem.evaluate
 
-        def stop(self: Problem, *arguments: object, **options: object) -> object:
+        def stop(self: Problem, *arguments: Any, **options: Any) -> object:
             asked.append(arguments)
             if len(asked) == 3:
                 raise KeyboardInterrupt

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,10 +64,10 @@ class TestCommand:
 
     def test_figures_page_and_words(self, surefoot, here, go2, monkeypatch) -> None:
         """With the search for causes replaced by its answer: it has tests of its own."""
-        stub = ModuleType("surefoot.fit.diagnose")
+        stub: Any = ModuleType("surefoot.fit.diagnose")
         seen: dict[str, object] = {}
 
-        def answer(*arguments: object, **options: object) -> Diagnosis:
+        def answer(*arguments: object, **options: Any) -> Diagnosis:
             seen.update(options)
             return FOUND
 

@@ -1,6 +1,7 @@
 """The video of a loop: both policies side by side on the same commands."""
 
 import dataclasses
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -33,7 +34,7 @@ class TestVideo:
     def test_each_half_shows_its_own_walk(self, go2, tmp_path):
         command = np.tile([0.5, 0.0, 0.0], (20, 1))
         trotting = walk(Worlds(go2, 1, threads=1), make_agent("trot", go2, 1), command)
-        fixed = {
+        fixed: dict[str, Any] = {
             name: np.repeat(getattr(trotting, name)[:1], len(trotting.time_s), axis=0)
             for name in ("qpos", "base_m", "smooth_base_m")
         }

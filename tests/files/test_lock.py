@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import SCRIPT
@@ -70,7 +71,7 @@ class TestWithoutLocks:
 
         monkeypatch.setattr("surefoot.files.lock.fcntl.flock", refuse)
 
-    def sign(self, folder: Path, **changes: object) -> None:
+    def sign(self, folder: Path, **changes: Any) -> None:
         (folder / NAME).write_text(
             json.dumps({"pid": os.getppid(), "host": host_name(), "verb": "fit", "since": "now"} | changes)
         )
@@ -122,7 +123,7 @@ def test_the_same_process_twice(tmp_path) -> None:
 def test_two_commands_in_one_folder(tmp_path, owner) -> None:
     """Through the command line, with one sentence and nothing written."""
     before = sorted(tmp_path.iterdir())
-    words = [SCRIPT, "fit", "--rehearse", "--policy", "trot", "--out", str(tmp_path)]
+    words = [str(SCRIPT), "fit", "--rehearse", "--policy", "trot", "--out", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert f"process {owner.pid}" in done.stderr

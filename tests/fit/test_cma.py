@@ -1,6 +1,7 @@
 """CMA-ES: finds a known answer under noise, stays within bounds, and goes on exactly where it was interrupted."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def solve(search: CmaSearch, answer: Callable[[Ask], Answers], generations: int)
     return search
 
 
-def six(seed: int = 0, **settings: object) -> CmaSearch:
+def six(seed: int = 0, **settings: Any) -> CmaSearch:
     return CmaSearch(np.full(6, -3.0), np.full(6, 3.0), seed, CmaSettings(**settings))
 
 

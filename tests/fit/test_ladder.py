@@ -1,7 +1,9 @@
 """Families of changes: which one is chosen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +44,8 @@ class Found:
 
 def found(
     total: float, floor: float = 0.010, limit: float = 0.012, knobs: tuple[Fitted, ...] = (), steps: int = 1
-) -> Found:
+) -> Any:
+    """In the place of a `FitResult`."""
     gap = SimpleNamespace(
         total=total, total_floor=floor, total_limit=limit, measurable=total > limit, robot_floor=0.010
     )
@@ -74,7 +77,7 @@ class TestChoice:
     def test_it_climbs_no_further_than_needed(self) -> None:
         asked = []
 
-        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+        def fit(settings: FitSettings, start: Mapping, base: Mapping) -> Any:
             asked.append(settings.family)
             return found({STATIC: 0.1, TYPE: 0.011}[settings.family])
 
@@ -85,7 +88,7 @@ class TestChoice:
     def test_only_parameters_that_others_may_follow_are_given_up(self) -> None:
         asked = []
 
-        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+        def fit(settings: FitSettings, start: Mapping, base: Mapping) -> Any:
             asked.append((settings.family, settings.give_up is not None))
             return found(0.1)
 
@@ -98,7 +101,7 @@ class TestChoice:
     def test_what_was_given_up_and_is_kept_is_settled(self, richer, settled) -> None:
         asked = []
 
-        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+        def fit(settings: FitSettings, start: Mapping, base: Mapping) -> Any:
             asked.append((settings.family, settings.give_up))
             if settings.family == STATIC:
                 return replace(found(0.1 if settings.give_up else 0.09), gave_up=settings.give_up is not None)
@@ -115,7 +118,7 @@ class TestChoice:
 
     @pytest.mark.parametrize("falls", [STATIC, TYPE])
     def test_a_family_that_falls_is_given_up_and_named(self, falls) -> None:
-        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+        def fit(settings: FitSettings, start: Mapping, base: Mapping) -> Any:
             if settings.family == falls:
                 raise MatchesByFalling("it falls")
             return found(0.011 if settings.family == JOINT else 0.1)
@@ -127,10 +130,10 @@ class TestChoice:
         assert result.remarks == (f"{falls.name} was given up: it falls",)
 
     def test_all_that_fall_and_other_refusals_are_raised(self) -> None:
-        def falling(*_: object) -> Found:
+        def falling(*_: object) -> Any:
             raise MatchesByFalling("it falls")
 
-        def refused(*_: object) -> Found:
+        def refused(*_: object) -> Any:
             raise FitError("other settings")
 
         with pytest.raises(FitError, match="it falls"):
@@ -161,7 +164,7 @@ class TestChoice:
         begun = []
         knob = Fitted("dry[hip]", "residual_constant_nm", ("a", "b"), "N·m", 0.0, 1.5, (1.0, 2.0), (0.0, 4.0))
 
-        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+        def fit(settings: FitSettings, start: Mapping, base: Mapping) -> Any:
             begun.append(dict(start))
             return found(first - 0.002 * len(begun), knobs=(knob,))
 
@@ -175,7 +178,7 @@ class TestChoice:
         bases = {}
         gaps = {"static": 0.1, "residual by type": 0.05, "residual by joint": by_joint}
 
-        def fit(settings: FitSettings, start: dict, base: dict) -> Found:
+        def fit(settings: FitSettings, start: Mapping, base: Mapping) -> Any:
             name = settings.family.name
             bases[name] = dict(base)
             result = found(gaps.get(name, 0.011))

@@ -1,5 +1,7 @@
 """The search by quantiles: a Gauss-Newton that finds a known answer."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ class Toy:
         self._scatter, self._robot = scatter, scatter * rng.normal(size=(pieces, 120))
         self.asked: list[Ask] = []
 
-    def search(self, seed: int = 0, **settings: object) -> QuantileSearch:
+    def search(self, seed: int = 0, **settings: Any) -> QuantileSearch:
         return QuantileSearch(np.full(6, -3.0), np.full(6, 3.0), self.kinds, seed, QuantileSettings(**settings))
 
     def advance(self, search: QuantileSearch) -> None:

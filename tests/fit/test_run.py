@@ -5,6 +5,7 @@ logs, few knobs.
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,10 @@ from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 
-PLANTED = {"go2": {"dry_friction_nm": 0.6, "delay_s": 0.01}, "hexapod": {"dry_friction_nm": 0.2, "delay_s": 0.01}}
+PLANTED: dict[str, dict[str, Any]] = {
+    "go2": {"dry_friction_nm": 0.6, "delay_s": 0.01},
+    "hexapod": {"dry_friction_nm": 0.2, "delay_s": 0.01},
+}
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +256,7 @@ class TestFalls:
     def test_a_fitted_simulator_that_falls_where_the_robot_did_not_is_told(self, go2, go2_log, monkeypatch):
         measure = fit_run.measure
 
-        def falling(*arguments: object, **options: object) -> object:
+        def falling(*arguments: Any, **options: Any) -> object:
             found = measure(*arguments, **options)
             fallen = 0.4 if options["physics"].parameters else 0.0  # after the fit
             return dataclasses.replace(found, gap=dataclasses.replace(found.gap, fallen=fallen))

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -278,8 +279,8 @@ def heavy(go2) -> RobotLog:
     )
 
 
-def make_fit(robot: Robot, log: RobotLog, journal: Journal | None = None, **settings: object) -> Fit:
-    usual = {
+def make_fit(robot: Robot, log: RobotLog, journal: Journal | None = None, **settings: Any) -> Fit:
+    usual: dict[str, Any] = {
         "free": (CALVES,),
         "tie": "all",
         "held_out": 0.0,
@@ -359,9 +360,9 @@ class TestFit:
 
     def test_separable(self, go2, heavy):
         fit = make_fit(go2, heavy, free=("armature_kgm2",), tie="type", search="sep-cma", most_evaluations=1)
-        search, _ = fit._search()
+        search: Any = fit._search()[0]
         assert type(search._cma).__name__ == "SepCMA"
-        plain, _ = make_fit(go2, heavy, free=("armature_kgm2",), tie="type", most_evaluations=1)._search()
+        plain: Any = make_fit(go2, heavy, free=("armature_kgm2",), tie="type", most_evaluations=1)._search()[0]
         assert type(plain._cma).__name__ == "CMA"
 
     def test_stopped_and_continued_it_ends_in_the_same_numbers(self, go2, heavy, tmp_path, monkeypatch):
@@ -464,7 +465,7 @@ class TestCommand:
         assert not (here / "fit").exists()
 
 
-def refuse(*_: object, **__: object) -> None:
+def refuse(*_: object, **__: Any) -> None:
     raise AssertionError("simulated what was not asked for")
 
 

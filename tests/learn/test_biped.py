@@ -154,8 +154,8 @@ class TestTraining:
                 np.stack([(action - teacher._bare) @ step.lift / (step.lift @ step.lift) for step in steps], axis=1)
             )
             assert not (np.abs(action[:, :6] - teacher._bare[:6]) > 0.2).any()  # the hands do nothing
-        lifted = np.array(lifted)  # (ticks, robots, legs); what carries the weight is nearly the opposite of lifting
-        up = lifted > 0.5
+        lifts = np.array(lifted)  # (ticks, robots, legs); what carries the weight is nearly the opposite of lifting
+        up = lifts > 0.5
         assert up.any(axis=0).all()
         assert not up.all(axis=2).any()
         first = np.argmax(up, axis=0).argmin(axis=1)

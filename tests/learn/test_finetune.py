@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,7 +159,7 @@ class TestFineTuning:
         source.graph.output[0].name = "size"
         onnx.save(source, tmp_path / "abs.onnx")
         said, shown = [], []
-        options = {"length": Length(1), "settings": SMALL, "say": said.append, "show": shown.append}
+        options: dict[str, Any] = {"length": Length(1), "settings": SMALL, "say": said.append, "show": shown.append}
         path = finetune(
             go2, OnnxPolicy.load(tmp_path / "abs.onnx"), by_type(go2), walk(go2), tmp_path / "out", **options
         )

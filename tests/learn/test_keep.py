@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -195,7 +196,7 @@ class TestFineTuning:
             lambda robot, policy, worlds, rising, heard, seconds: (off_by(heard, 0.1), np.zeros(worlds.n, bool)),
         )
         policy = policy_of(go2, tmp_path)
-        options = {"settings": replace(SMALL, judges=5), "show": shown.append}
+        options: dict[str, Any] = {"settings": replace(SMALL, judges=5), "show": shown.append}
         monkeypatch.setattr(module, "BEYOND_CHANCE", -1.0)
         monkeypatch.setattr(module, "WORSE", 0.0)
         for length in (1, 2):

@@ -1,6 +1,7 @@
 """Rewards: what is paid for, and what costs."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ class TestLasting:
 
 def motion(n=1, **changed):
     """A robot of two standing feet and two hands that stands still in its posture, told to walk forward."""
-    still = {
+    still: dict[str, Any] = {
         "command": np.tile([0.5, 0.0, 0.0], (n, 1)),
         "velocity": np.zeros((n, 3)),
         "angular_velocity": np.zeros((n, 3)),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -240,16 +241,16 @@ class TestInFineTuning:
         assert sum("trimmed" in line for line in said) == 1
         command, worlds = np.array([[0.4, 0.1, -0.2]]), Worlds(go2, 1, threads=1)
         heard = heard_through(command, table)
-        acts = [
+        new_act, old_act = (
             PolicyAgent(policy, go2, 1).act(worlds.sensors, said)
             for policy, said in ((OnnxPolicy.load(path), command), (old, heard))
-        ]
-        np.testing.assert_allclose(*acts, atol=1e-5)
+        )
+        np.testing.assert_allclose(new_act, old_act, atol=1e-5)
 
     def test_training_begins_from_the_trimmed_policy_and_is_trimmed_again(self, go2, tmp_path, monkeypatch):
         answering(monkeypatch, lambda told, heard: 0.8 * heard)
         shipped, said, shown = OnnxPolicy.load(go2.path.parent / "policies" / "walk.onnx"), [], []
-        options = {"settings": replace(SMALL, trim_s=4.0), "say": said.append, "show": shown.append}
+        options: dict[str, Any] = {"settings": replace(SMALL, trim_s=4.0), "say": said.append, "show": shown.append}
         path = finetune(go2, shipped, by_type(go2), walk(go2), tmp_path / "one", length=Length(1), **options)
         assert [line.split(",")[0] for line in said if "trimmed" in line] == ["the old policy", "the new policy"]
         assert shown[0].off_old < 1e-6  # the critic learns alone, from actions of the trimmed policy
@@ -316,10 +317,10 @@ class TestInFineTuning:
             length=Length(0),
             settings=replace(SMALL, trim_s=4.0),
         )
-        seen = np.concatenate(seen)
-        assert seen[:, 0].min() < -0.15
-        assert 0.3 < seen[:, 0].max() <= 0.4
-        assert not seen[:, 1].any()
+        commands = np.concatenate(seen)
+        assert commands[:, 0].min() < -0.15
+        assert 0.3 < commands[:, 0].max() <= 0.4
+        assert not commands[:, 1].any()
 
     @pytest.mark.parametrize("length", [Length(), Length(-5), Length(seconds=0.0)])
     def test_a_length_of_nothing_is_refused_where_zero_iterations_were_not_asked_for(

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,7 +94,7 @@ def test_a_damaged_byte_is_noticed(log, tmp_path) -> None:
     assert refusals > 100
 
 
-def metadata(table: pa.Table, **changes: object) -> pa.Table:
+def metadata(table: pa.Table, **changes: Any) -> pa.Table:
     content = json.loads(table.schema.metadata[b"surefoot.log"]) | changes
     return table.replace_schema_metadata(
         {"surefoot.log": json.dumps({k: v for k, v in content.items() if v is not None})}

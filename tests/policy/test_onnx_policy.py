@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -251,7 +252,7 @@ class TestRun:
         write_mlp(tmp_path / "p.onnx", go2.contract, weights, activation)
         observation = random.standard_normal((50, 45)).astype(np.float32)
         x = observation.astype(float)
-        shapes = {
+        shapes: dict[str, Callable[[np.ndarray], np.ndarray]] = {
             "relu": lambda v: np.maximum(v, 0),
             "elu": lambda v: np.where(v > 0, v, np.expm1(np.minimum(v, 0))),
             "tanh": np.tanh,

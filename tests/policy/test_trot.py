@@ -41,9 +41,9 @@ def trot(
     data.qpos[2], data.qpos[qpos] = robot.base_height_m, contract.pose_rad
     motion, upright = [], 1.0
     for k in range(int(seconds * contract.control_hz)):
-        turn = np.zeros(9)
-        mujoco.mju_quat2Mat(turn, data.qpos[3:7])
-        turn = turn.reshape(3, 3)
+        entries = np.zeros(9)
+        mujoco.mju_quat2Mat(entries, data.qpos[3:7])
+        turn = entries.reshape(3, 3)
         seen = Sensors(
             np.array([data.time]), data.qpos[None, qpos], data.qvel[None, qvel], data.qvel[None, 3:6], -turn[None, 2]
         )

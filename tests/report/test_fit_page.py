@@ -5,6 +5,7 @@ robot and the names.
 import dataclasses
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
 
 
-def marked(result: FitResult, **changes: dict[str, object]) -> FitResult:
+def marked(result: FitResult, **changes: dict[str, Any]) -> FitResult:
     """With fields of some knobs changed, by their place: _3={...}."""
     knobs = list(result.adaptation.knobs)
     for place, fields in changes.items():
@@ -134,7 +135,8 @@ class TestPage:
 
     def test_hexapod_with_56_knobs_is_legible_and_small(self) -> None:
         robot = load_robot(HEXAPOD)
-        result = made(robot, *(measured(robot, total, 0.003, 0.004, 40) for total in (0.2, 0.01, 0.2, 0.01)))
+        before, after = (measured(robot, total, 0.003, 0.004, 40) for total in (0.2, 0.01))
+        result = made(robot, before, after, before, after)
         assert len(result.adaptation.knobs) == 56
         page = fit_page(result, robot, {}, "t")
         checked(page)

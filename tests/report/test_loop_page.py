@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from typing import Any
 
 import pytest
 from support.loop_files import LEFT, doctor_figures, evaluation, fit_figures, gap_figures, verdict_figures
@@ -32,7 +33,7 @@ def run_of(exit_code: int, *steps: str) -> dict:
     }
 
 
-def whole(**change: object) -> Story:
+def whole(**change: Any) -> Story:
     story = Story(
         "go2: a",
         run_of(0, "doctor", "gap", "fit"),

@@ -11,10 +11,11 @@ from surefoot.errors import FitError, TwinError
 from surefoot.sim import Worlds, load_twin
 from surefoot.sim.network import Group, Network, random_net, read_network
 from surefoot.sim.physics import Physics
+from surefoot.sim.residual import Adds
 from surefoot.sim.twin import Twin
 
 
-def some_network(robot, adds: str = "torque", seed: int = 0) -> Network:
+def some_network(robot, adds: Adds = "torque", seed: int = 0) -> Network:
     rng = np.random.default_rng(seed)
     groups = []
     for joints in groups_of(robot, per_joint=False).values():

@@ -3,6 +3,7 @@ one sentence.
 """
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,7 +174,7 @@ def test_physics_at_1_khz(twin) -> None:
 
 
 def test_hash_changes_with_every_hidden_value(twin) -> None:
-    variants = [
+    variants: list[dict[str, Any]] = [
         {},
         {"dry_friction_nm": 0.3},
         {"dry_friction_nm": 0.30000000000000004},

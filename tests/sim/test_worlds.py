@@ -212,7 +212,8 @@ def test_noise_has_the_stated_size(go2):
     assert worlds.sensors.gyro_rad_s.std() == pytest.approx(0.3, rel=0.03)
     assert worlds.sensors.gravity[:, 0].std() == pytest.approx(0.01, rel=0.05)
     np.testing.assert_allclose(np.linalg.norm(worlds.sensors.gravity, axis=1), 1)
-    draw = worlds._values.set("torque_noise_nm", 2.0, np.arange(4000)) is not None and worlds._draw_torque()
+    assert worlds._values.set("torque_noise_nm", 2.0, np.arange(4000)) is not None
+    draw = worlds._draw_torque()
     assert draw.std() == pytest.approx(2.0, rel=0.01)
     assert abs(np.corrcoef(draw[:, 0, 0], draw[:, 1, 0])[0, 1]) < 0.06
 

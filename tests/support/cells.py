@@ -1,5 +1,7 @@
 """Cells of the tables in bench/paper_tables, made up."""
 
+from typing import Any
+
 from paper_tables.cells import Cell, Kept, Settings, Table
 
 FEW = (("a", "x"), ("a", "y"), ("b", "x"))
@@ -24,7 +26,7 @@ def fake(measure, name: str = "fake", **more) -> Table:
     return Table(name, FEW, measure, figure="error", quick=("a", "x"), **more)
 
 
-def kept(row: str, column: str, *values: float, figure: str = "error", **more: object) -> list[Kept]:
+def kept(row: str, column: str, *values: float, figure: str = "error", **more: Any) -> list[Kept]:
     return [
         Kept(row, column, seed, {figure: value, **more}, {"simulated_s": 40000.0}, "abc", "", 60.0)
         for seed, value in enumerate(values)

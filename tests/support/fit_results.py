@@ -102,7 +102,7 @@ def made(
     )
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2 * len(knobs), len(knobs)))
-    correlation = np.corrcoef(rows, rowvar=False)
+    correlation: np.ndarray = np.asarray(np.corrcoef(rows, rowvar=False))
     correlation[0, -2] = correlation[-2, 0] = 0.93  # the first joint's friction and the delay
     correlation[1, 2] = correlation[2, 1] = -0.88
     adaptation = Adaptation(robot.name, robot.hash, "static", knobs, {})

@@ -1,11 +1,14 @@
 """Small logs, and fits of them that are soon done."""
 
+from collections.abc import Callable
+from typing import Any
+
 from support import walks
 
 from surefoot.fit.family import FitSettings
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Fit
+from surefoot.fit.run import Fit, Progress
 from surefoot.gap import schedule_of
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
@@ -15,7 +18,7 @@ QUICK = QuantileSettings(polish_runs=3, polish_rounds=1, most_iterations=5)
 SETTLE_S = 0.2
 
 
-def walked(robot: Robot, rollouts: int = 6, seconds: float = 1.2, seed: int = 3, **parameters: object) -> RobotLog:
+def walked(robot: Robot, rollouts: int = 6, seconds: float = 1.2, seed: int = 3, **parameters: Any) -> RobotLog:
     return walks.walked(robot, rollouts, seconds, seed, **parameters)
 
 
@@ -24,10 +27,11 @@ def make_fit(
     log: RobotLog,
     free: tuple[str, ...] = ("dry_friction_nm",),
     journal: Journal | None = None,
-    progress: object = None,
-    **settings: object,
+    progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
 ) -> Fit:
-    asked = FitSettings(free=free, **({"tie": "all", "quantile": QUICK} | settings))
+    usual: dict[str, Any] = {"tie": "all", "quantile": QUICK}
+    asked = FitSettings(free=free, **(usual | settings))
     schedule = schedule_of(log, robot, settle_s=SETTLE_S)
     return Fit(
         log,

@@ -31,6 +31,7 @@ class Plain:
         self.backlash = 0.0
         self.before_tick: Callable | None = None
         self.tick = 0
+        self.temperature = np.zeros(self.contract.n_joints)  # for a `before_tick` that heats the motors
         self.height = robot.base_height_m
 
     def start(self):

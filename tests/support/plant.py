@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Planted:
     also: tuple[str, ...] = ()  # what follows from the fault and may be said too
 
 
-def changed(log: RobotLog, **columns: np.ndarray) -> RobotLog:
+def changed(log: RobotLog, **columns: Any) -> RobotLog:
     return dataclasses.replace(log, **columns)
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -72,7 +73,7 @@ def tiny(folder: Path, text: str = TINY_YAML, **parts: str) -> Path:
     return folder / "robot.yaml"
 
 
-def changed(folder: Path, source: Path, **values: object) -> Path:
+def changed(folder: Path, source: Path, **values: Any) -> Path:
     """A copy of a robot with keys of its robot.yaml changed, or left out where the value is None."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     content = yaml.safe_load((source / "robot.yaml").read_text()) | values
@@ -92,7 +93,7 @@ def refused(path: str | Path, *parts: str) -> None:
     assert "\n" not in message
 
 
-def hexapod_twin(folder: Path, **keys: object) -> Path:
+def hexapod_twin(folder: Path, **keys: Any) -> Path:
     shutil.copytree(HEXAPOD, folder / "hexapod", dirs_exist_ok=True)
     (folder / "old.yaml").write_text(
         yaml.safe_dump({"robot": "hexapod", "dry_friction_nm": 0.1, "torque_noise_nm": 0.05, **keys})

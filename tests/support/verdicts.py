@@ -94,8 +94,8 @@ def agents(robot: Robot, name: str):
 
 
 def judged(robot: Robot, before, after, effort: Effort = SMALL, **options) -> Verdict:
-    makers = [agents(robot, one) if isinstance(one, str) else one for one in (before, after)]
-    return reach_verdict(robot, *makers, adaptation_of(robot), effort=effort, threads=1, **options)
+    old, new = (agents(robot, one) if isinstance(one, str) else one for one in (before, after))
+    return reach_verdict(robot, old, new, adaptation_of(robot), effort=effort, threads=1, **options)
 
 
 class Throw:
@@ -103,7 +103,7 @@ class Throw:
 
     label, hash = "throw", "0"
 
-    def reset(self, ids):
+    def reset(self, ids=None):
         pass
 
     def act(self, sensors, command):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import yaml
 from support.robot_files import HEXAPOD
@@ -19,7 +20,7 @@ def agents(robot: Robot) -> Callable[[int], Agent]:
     return lambda n: make_agent(POLICIES[robot.name], robot, n)
 
 
-def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: object) -> RobotLog:
+def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: Any) -> RobotLog:
     """A log of a robot whose simulator would need these parameters."""
     return record(
         Twin("made", Physics(robot, parameters)),

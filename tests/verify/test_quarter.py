@@ -23,8 +23,8 @@ DIRECTIONS = 4
 
 
 def trial(
-    drift_m: Sequence[float],
-    error_m_s: Sequence[float],
+    drift_m: Sequence[float] | np.ndarray,
+    error_m_s: Sequence[float] | np.ndarray,
     fell: np.ndarray | None = None,
     pushed: np.ndarray | None = None,
 ) -> Trial:

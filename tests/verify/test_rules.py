@@ -1,6 +1,7 @@
 """The rules of a verdict on made-up figures: each of them alone turns GO into NO-GO, and nothing else does."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,8 @@ class TestJudge:
 
     @pytest.mark.parametrize("figure", list(FULL))
     def test_any_of_the_four_is_a_gain(self, figure) -> None:
-        assert rules(SAME, made(ADAPTED, **{figure: 0.8 * OLD[figure]})) == set()
+        gain: dict[str, Any] = {figure: 0.8 * OLD[figure]}
+        assert rules(SAME, made(ADAPTED, **gain)) == set()
 
     def test_no_change_is_not_better(self) -> None:
         reasons, gains = judge([SAME, made(ADAPTED)], None, [], FULL)
@@ -101,7 +103,7 @@ class TestFalls:
     @pytest.mark.parametrize("kind", ["falls", "pushed"])
     @pytest.mark.parametrize("where", [NOMINAL, ADAPTED, POOLED])
     def test_more_than_chance_explains(self, kind, where) -> None:
-        falls = {kind: Falls(100, 0, 4, 4)}
+        falls: dict[str, Any] = {kind: Falls(100, 0, 4, 4)}
         named = [
             made(NOMINAL, **(falls if where == NOMINAL else {})),
             made(ADAPTED, velocity_error_m_s=0.08, **(falls if where == ADAPTED else {})),
@@ -109,7 +111,7 @@ class TestFalls:
         assert rules(*named, pooled=made(POOLED, **falls) if where == POOLED else None) == {("more falls", where)}
 
     def test_a_few_everywhere_are_too_many_together(self) -> None:
-        few = {"falls": Falls(40, 0, 3, 3)}
+        few: dict[str, Any] = {"falls": Falls(40, 0, 3, 3)}
         assert rules(made(NOMINAL, **few), GOOD) == set()
         better = made(ADAPTED, velocity_error_m_s=0.08, **few)
         assert rules(made(NOMINAL, **few), better, pooled=made(POOLED, **few)) == {("more falls", TOGETHER)}

@@ -24,6 +24,7 @@ from typing import Any
 import mujoco
 import numpy as np
 from mujoco.batch import Batch, SimulationError
+from numpy.typing import ArrayLike
 
 from surefoot.cores import usable_cores
 from surefoot.errors import WorldsError
@@ -143,7 +144,7 @@ class Worlds(Truth):
 
     # Parameters
 
-    def set(self, name: str, value: Any, ids: np.ndarray | None = None) -> None:
+    def set(self, name: str, value: Any, ids: ArrayLike | None = None) -> None:
         """Set a parameter of all worlds, or of the worlds `ids`; see PARAMETERS for names and units."""
         parameter(name)
         rows = self._rows(ids)
@@ -198,14 +199,14 @@ class Worlds(Truth):
 
     def reset(
         self,
-        ids: np.ndarray | None = None,
+        ids: ArrayLike | None = None,
         *,
-        joint_position_rad: np.ndarray | None = None,
-        joint_velocity_rad_s: np.ndarray | None = None,
-        base_position_m: np.ndarray | None = None,
-        base_quaternion: np.ndarray | None = None,
-        base_velocity: np.ndarray | None = None,
-        last_action: np.ndarray | None = None,
+        joint_position_rad: ArrayLike | None = None,
+        joint_velocity_rad_s: ArrayLike | None = None,
+        base_position_m: ArrayLike | None = None,
+        base_quaternion: ArrayLike | None = None,
+        base_velocity: ArrayLike | None = None,
+        last_action: ArrayLike | None = None,
     ) -> None:
         """Put all worlds, or the worlds `ids`, at rest in the default pose, standing on the floor.
 
@@ -271,7 +272,7 @@ class Worlds(Truth):
             self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive)
         )
 
-    def push(self, force_n: np.ndarray, duration_s: float | np.ndarray, ids: np.ndarray | None = None) -> None:
+    def push(self, force_n: ArrayLike, duration_s: ArrayLike, ids: ArrayLike | None = None) -> None:
         """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole
         control periods).
         """
@@ -282,7 +283,7 @@ class Worlds(Truth):
         self._xfrc[rows, self.scene.base_body, :3] = given("force_n", force_n, (len(rows), 3))
         self._push_left_s[rows] = lasting
 
-    def kick(self, velocity: np.ndarray, ids: np.ndarray | None = None) -> None:
+    def kick(self, velocity: ArrayLike, ids: ArrayLike | None = None) -> None:
         """Change the base's velocity at once, (len(ids), 6) or (6,): m/s in the world frame, rad/s in the
         base frame.
         """
@@ -309,7 +310,7 @@ class Worlds(Truth):
 
     # Inside
 
-    def _rows(self, ids: np.ndarray | None) -> np.ndarray:
+    def _rows(self, ids: ArrayLike | None) -> np.ndarray:
         if ids is None:
             return np.arange(self.n, dtype=np.int32)
         rows = np.asarray(ids)

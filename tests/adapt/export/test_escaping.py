@@ -79,7 +79,8 @@ def adapted(robot: Robot, family: str, note: str, key: str) -> tuple[Robot, Adap
 @example(family="x", note="coding: utf-7\n+AAo-import os", key='"""')
 def test_python(robot, kind, family, note, key) -> None:
     """The bytes are parsed as Python would import them, with whatever encoding they declare."""
-    text = PYTHON[kind](*reversed(adapted(robot, family, note, key)))
+    named, adaptation = adapted(robot, family, note, key)
+    text = PYTHON[kind](adaptation, named)
     content = text.encode()
     first, second = content.split(b"\n")[:2]
     assert first == b"# -*- coding: utf-8 -*-"
@@ -88,7 +89,8 @@ def test_python(robot, kind, family, note, key) -> None:
         b'"""The class Residual, in NumPy: what a robot has that its model has no part for.',
     )
     tree = ast.parse(content)
-    plain = ast.parse(PYTHON[kind](*reversed(adapted(robot, "static", "robot", "log"))).encode())
+    named, adaptation = adapted(robot, "static", "robot", "log")
+    plain = ast.parse(PYTHON[kind](adaptation, named).encode())
     assert [type(node) for node in tree.body] == [type(node) for node in plain.body]
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):

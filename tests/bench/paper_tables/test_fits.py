@@ -1,6 +1,7 @@
 """The robots that are fitted, and how wrong an answer is."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ class TestErrors:
         shuffled = tuple(
             np.random.default_rng(1).permutation(np.array(knobs, dtype=object))
         )  # knobs without effect stand last
-        found = fits.errors(SimpleNamespace(adaptation=SimpleNamespace(knobs=shuffled)), twin)
+        result: Any = SimpleNamespace(adaptation=SimpleNamespace(knobs=shuffled))
+        found = fits.errors(result, twin)
         expected = {"armature": 0.1, "dry_friction": 0.3, "error": 0.2, "error_before": 1.0}
         assert found == pytest.approx(expected)
 
@@ -48,9 +50,8 @@ class TestErrors:
                 Fitted(k.name, k.parameter, (joints[k.entries[0]],), k.unit, 0.0, true[k.name], (0, 1), (0, 1))
                 for k in fit.space.knobs
             ]
-            return fits.aimed(
-                SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1])), twin, log, schedule, settings
-            )
+            result: Any = SimpleNamespace(adaptation=SimpleNamespace(knobs=knobs[::-1]))
+            return fits.aimed(result, twin, log, schedule, settings)
 
         same, twice = aimed(1.0), aimed(2.0)
         assert same["cost"] == same["cost_of_truth"] == same["cost_of_counted"] == twice["cost_of_truth"]

@@ -1,6 +1,7 @@
 """What the page says about recovered parameters."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 from paper_tables import page_recovery, recovery
@@ -72,7 +73,7 @@ class TestRecoverySentences:
         assert f"match-s-20 {100 * means[1] + 1:.1f} %" in said
 
     def test_pair_by_pair(self):
-        def rows(found: Figures) -> dict[str, list[str]]:
+        def rows(found: Figures) -> dict[str, dict[str, str]]:
             lines = [
                 [cell.strip() for cell in line.split("|")[1:-1]]
                 for line in page_recovery.recovery_pairs(found)
@@ -120,7 +121,7 @@ class TestRecoverySentences:
         assert "match-o 80.7 % (2 of 3 seeds)" in page_recovery.recovery_order(few, "5.0")
 
     def test_answers_that_are_no_minimum_of_their_cost(self):
-        costs = {"cost_of_counted": 0.2, "cost_of_truth": 0.25}
+        costs: dict[str, Any] = {"cost_of_counted": 0.2, "cost_of_truth": 0.25}
         cells = [*kept("mmd", "2.5", 0.1, 0.2, cost=0.3, **costs), *kept("match-o", "2.5", 0.9, cost=0.1, **costs)]
         cells += [*kept("match-s", "2.5", 0.9, cost=0.1, **costs), *kept("match-s", "5.0", 0.9, cost=0.5, **costs)]
         cells += kept(

@@ -462,7 +462,7 @@ def _faster(log: RobotLog, times: int) -> RobotLog:
                 parts.append(np.interp(fine, np.arange(n), values))
             else:
                 parts.append(np.stack([np.interp(fine, np.arange(n), column) for column in values.T], axis=1))
-    return dataclasses.replace(log, **{name: np.concatenate(parts) for name, parts in columns.items()})
+    return plant.changed(log, **{name: np.concatenate(parts) for name, parts in columns.items()})
 
 
 class TestStandRecordings:
