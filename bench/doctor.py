@@ -1,6 +1,6 @@
 """What the doctor finds and what it cries wolf about: faults planted into clean logs of virtual robots.
 
-  python bench/doctor.py              # the shipped twins, trot and trained policy, 20 seeds: about half an hour on 2 cores
+  python bench/doctor.py              # the shipped twins, trot and trained policy, 20 seeds: half an hour on 2 cores
   python bench/doctor.py --seeds 2    # a few minutes
 
 Clean logs of every twin, policy and seed must raise nothing above a note. Into those of the first seeds each fault of

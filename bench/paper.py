@@ -1,11 +1,14 @@
 """Reproduces in simulation what the paper claims (arXiv 2604.11090): six tables, ours and the baselines
 from the same run.
 
-  python bench/paper.py                                # all tables, breadth first; what is done is kept, the same command continues
+  python bench/paper.py                                # all tables, breadth first; what is done is kept, and the
+                                                       # same command continues
   python bench/paper.py --table recovery --cells 4     # one table, and stop after four cells; or --minutes 50
-  taskset -c 1 python bench/paper.py --row ours mmd    # some rows, on one core: two such runs do more in the same time than one on two cores
-  python bench/paper.py --column 2.5 5.0 --seed 3      # some columns, and a virtual robot beyond the three that every cell is asked for
-  python bench/paper.py --quick                        # a seed that is not committed of one cell of each table, against the spread (exit code 1 outside it)
+  taskset -c 1 python bench/paper.py --row ours mmd    # some rows, on one core: two such runs do more in the same time
+                                                       # than one on two cores
+  python bench/paper.py --column 2.5 5.0 --seed 3      # some columns, and a robot beyond the three of every cell
+  python bench/paper.py --quick                        # of one cell of each table a seed that is not committed, against
+                                                       # the spread (exit code 1 outside it)
   python bench/paper.py --render                       # docs/results.md and its figures, from the kept cells alone
   python bench/paper.py --simulated-s 5000 --out runs/small   # another budget, files and page of its own
 

@@ -15,6 +15,7 @@ from surefoot.robot.load import shipped_robots
 TESTS = Path(__file__).parent.parent.parent / "tests" / "robots"
 GO2 = shipped_robots()[0]
 HEXAPOD, BIPED = TESTS / "hexapod", TESTS / "biped"
+TAGS = ("!!python/object/apply:os.system [id]", "!!binary x", "!!timestamp 2026-99-99", "!!set {a}", "!x y")
 RECORD = ["record", "--rollouts", "1", "--seconds", "0.1", "--out", "out/log.parquet", "--threads", "1", "--twin"]
 TWIN = {
     "robot": "go2",
@@ -84,10 +85,7 @@ def yaml_text(draw: Draw, tree: Any) -> str:
     if way == "brackets":
         return f"{key}: " + draw(st.sampled_from(["[", "{a: ", "- "])) * draw(st.sampled_from([60, 3000, 200_000]))
     if way == "tags":
-        return (
-            text + f"\n{key}:"
-            f" {draw(st.sampled_from(['!!python/object/apply:os.system [id]', '!!binary x', '!!timestamp 2026-99-99', '!!set {a}', '!x y']))}\n"
-        )
+        return text + f"\n{key}: {draw(st.sampled_from(TAGS))}\n"
     return text
 
 

@@ -101,11 +101,8 @@ def done(tmp_path_factory, log) -> Done:
 class TestFiles:
     def test_all_are_there_and_nothing_else(self, done) -> None:
         assert {path.name for path in done.out.iterdir()} == FILES
-        assert (
-            "wrote"
-            f" {', '.join(f'a fit/{name}' for name in ('adaptation.json', 'adapted.xml', 'simulator.yaml', 'fit.html', 'fit.json'))}"
-            in done.said
-        )
+        names = ("adaptation.json", "adapted.xml", "simulator.yaml", "fit.html", "fit.json")
+        assert f"wrote {', '.join(f'a fit/{name}' for name in names)}" in done.said
 
     def test_the_adaptation_is_read_back_with_the_planted_friction(self, done, go2) -> None:
         found = read_adaptation(done.out, go2)

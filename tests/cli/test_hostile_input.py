@@ -290,8 +290,10 @@ class TestTime:
 
 class TestRobots:
     def test_one_joint_with_the_built_in_trot(self, refused, here):
-        model = """<mujoco><worldbody><body name="base" pos="0 0 0.5"><freejoint/><geom type="box" size="0.2 0.2 0.05" mass="5"/>
-          <body name="wheel"><joint name="spin" axis="0 0 1" range="-3 3"/><geom name="foot" type="sphere" size="0.1" pos="0 0 -0.3"/></body></body></worldbody></mujoco>"""
+        model = """<mujoco><worldbody><body name="base" pos="0 0 0.5"><freejoint/>
+          <geom type="box" size="0.2 0.2 0.05" mass="5"/>
+          <body name="wheel"><joint name="spin" axis="0 0 1" range="-3 3"/>
+          <geom name="foot" type="sphere" size="0.1" pos="0 0 -0.3"/></body></body></worldbody></mujoco>"""
         (here / "one.xml").write_text(model)
         content = {
             "name": "one",
@@ -481,7 +483,8 @@ class TestTasks:
         assert surefoot(*words, "--iterations", 1)[0] == 0
         path = here / "run" / "checkpoint.safetensors"
         with safe_open(path, framework="pt") as file:
-            state, tensors = json.loads(file.metadata()["state"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            state = json.loads(file.metadata()["state"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if change.pop("weights", False):
             tensors["actor.mlp.0.weight"][0, 0] = torch.nan
         save_file(tensors, path, {"state": json.dumps(state | change)})

@@ -92,9 +92,11 @@ class TestSymmetry:
         (w, _, y, _), roll = task.posture.base_quaternion, 0.05
         turn = np.array([[w, -y * roll, y, w * roll], [w, y * roll, y, -w * roll]])
         env.worlds.reset(
-            joint_position_rad=np.stack([joints, joints[index] * sign]), base_quaternion=turn, base_position_m=np.tile([0, 0, 0.56], (2, 1)),
+            joint_position_rad=np.stack([joints, joints[index] * sign]),
+            base_quaternion=turn,
+            base_position_m=np.tile([0, 0, 0.56], (2, 1)),
             base_velocity=np.array([[0.1, 0.2, 0, 0.3, 0.1, 0.2], [0.1, -0.2, 0, -0.3, 0.1, -0.2]]),
-        )  # fmt: skip
+        )
         env._command = np.array([[0.4, 0.1, 0.3], [0.4, -0.1, -0.3]])
         for _ in range(6):
             action = (joints - go2.contract.pose_rad) / 0.5 + rng.normal(0, 0.2, 12)

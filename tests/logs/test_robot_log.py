@@ -110,6 +110,10 @@ def lists(table: pa.Table, width: int, kind: pa.DataType | None = None) -> pa.Ar
     return pa.FixedSizeListArray.from_arrays(flat.cast(kind) if kind else flat, width)
 
 
+def cells(rows: list) -> pa.Array:
+    return pa.array(rows, pa.list_(pa.float32(), 3))
+
+
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
@@ -134,8 +138,8 @@ def lists(table: pa.Table, width: int, kind: pa.DataType | None = None) -> pa.Ar
         (lambda t: swapped(t, "time_s", t["time_s"].cast(pa.string())), ("'time_s'", "must hold numbers", "string")),
         (lambda t: swapped(t, "episode", t["time_s"]), ("'episode'", "whole numbers", "double")),
         (lambda t: swapped(t, "time_s", pa.array([None] + [0.0] * (t.num_rows - 1))), ("'time_s'", "empty cells")),
-        (lambda t: swapped(t, "command", pa.array([None] + [[0.0] * 3] * (t.num_rows - 1), pa.list_(pa.float32(), 3))), ("'command'", "empty cells")),
-        (lambda t: swapped(t, "command", pa.array([[0.0, None, 0.0]] * t.num_rows, pa.list_(pa.float32(), 3))), ("'command'", "empty cells")),
+        (lambda t: swapped(t, "command", cells([None] + [[0.0] * 3] * (t.num_rows - 1))), ("'command'", "empty cells")),
+        (lambda t: swapped(t, "command", cells([[0.0, None, 0.0]] * t.num_rows)), ("'command'", "empty cells")),
         (lambda t: swapped(t, "episode", pa.array(np.arange(t.num_rows, 0, -1))), ("'episode' goes back",)),
     ],
 )  # fmt: skip

@@ -93,7 +93,10 @@ def test_starter_takes_keyframe_gains_and_limits_of_an_mjcf(tmp_path: Path) -> N
       <position joint="left_hip" kp="30" kv="2" forcerange="-12 12" gear="2"/>
       <motor joint="right_hip" ctrlrange="-0.5 0.5" gear="40"/>
     </actuator>
-    <keyframe><key name="other" qpos="0 0 1 1 0 0 0 0 0 0"/><key name="Home" qpos="0 0 1 1 0 0 0 0.5 -1.7 0.1"/></keyframe>"""
+    <keyframe>
+      <key name="other" qpos="0 0 1 1 0 0 0 0 0 0"/>
+      <key name="Home" qpos="0 0 1 1 0 0 0 0.5 -1.7 0.1"/>
+    </keyframe>"""
     model = tiny_model(tmp_path, extra=extra)
     text = starter_yaml(model)
     (tmp_path / "robot.yaml").write_text(text)

@@ -269,6 +269,10 @@ def test_file_that_cannot_be_read(tmp_path) -> None:
         assert "\n" not in str(caught.value)
 
 
+def spring(joints: str, stiffness: float = 1, rest: object = 0) -> dict[str, object]:
+    return {"joints": joints, "stiffness_nm_per_rad": stiffness, "rest_rad": rest}
+
+
 @pytest.mark.parametrize(
     ("keys", "parts"),
     [
@@ -308,10 +312,10 @@ def test_file_that_cannot_be_read(tmp_path) -> None:
         ({"springs": {"joints": "*"}}, ("springs is {'joints': '*'}", "list")),
         ({"springs": ["*_calf_joint"]}, ("springs holds '*_calf_joint'",)),
         ({"springs": [{"joints": "*_calf_joint", "rest_rad": 0}]}, ("lacks 'stiffness_nm_per_rad'",)),
-        ({"springs": [{"joints": "*_knee", "stiffness_nm_per_rad": 1, "rest_rad": 0}]}, ("'*_knee' matches none of",)),
-        ({"springs": [{"joints": "*_calf_joint", "stiffness_nm_per_rad": -1, "rest_rad": 0}]}, ("spring_stiffness_nm_per_rad", "is -1")),
-        ({"springs": [{"joints": "*_calf_joint", "stiffness_nm_per_rad": 1, "rest_rad": "x"}]}, ("spring_rest_rad", "'x'")),
-        ({"springs": [{"joints": "*", "stiffness_nm_per_rad": 1, "rest_rad": 0}, {"joints": "FL_*", "stiffness_nm_per_rad": 1, "rest_rad": 0}]}, ("FL_calf_joint twice",)),
+        ({"springs": [spring("*_knee")]}, ("'*_knee' matches none of",)),
+        ({"springs": [spring("*_calf_joint", -1)]}, ("spring_stiffness_nm_per_rad", "is -1")),
+        ({"springs": [spring("*_calf_joint", rest="x")]}, ("spring_rest_rad", "'x'")),
+        ({"springs": [spring("*"), spring("FL_*")]}, ("FL_calf_joint twice",)),
         ({"physics_hz": 0}, ("physics_hz is 0", "above 0")),
         ({"physics_hz": "fast"}, ("physics_hz is 'fast'",)),
         ({"physics_hz": 70}, ("physics_hz 70 is not a multiple of control_hz 50",)),

@@ -29,7 +29,9 @@ TINY = """<mujoco model="tiny">
       <site name="IMU_0"/>
       <body name="left_leg" pos="0 0.1 0"><joint name="left_hip" axis="0 1 0" {range}/>{leg}</body>
       <body name="right_leg" pos="0 -0.1 0"><joint name="right_hip" axis="0 1 0" range="-1 1"/>{leg}</body>
-      <body name="arm" pos="0.2 0 0"><joint name="shoulder" axis="0 1 0" range="-1 1"/><geom size="0.02" fromto="0 0 0 0.1 0 0" type="capsule"/></body>
+      <body name="arm" pos="0.2 0 0">
+        <joint name="shoulder" axis="0 1 0" range="-1 1"/><geom size="0.02" fromto="0 0 0 0.1 0 0" type="capsule"/>
+      </body>
     </body>
   </worldbody>
   {extra}
