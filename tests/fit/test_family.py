@@ -78,9 +78,7 @@ class TestFamily:
         )
         assert len(family.knobs) == 1
         assert family.knobs[0].entries == tuple(range(3, 12))
-        assert family.at(np.array([2.0])).parameters["dry_friction_nm"] == pytest.approx(
-            [0.7] * 3 + [0.7] * 9
-        )  # 0.2 + 2 × 0.25 is 0.7 too
+        assert family.at(np.array([1.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.45] * 9)
         assert family.at(np.array([0.0])).parameters["dry_friction_nm"] == pytest.approx([0.7] * 3 + [0.2] * 9)
 
     def test_a_fixed_axis_is_not_searched(self, robot):

@@ -1,11 +1,13 @@
 """Measuring a policy: the figures mean what they say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from surefoot.policy.agents import make_agent
 from surefoot.sim import Worlds
-from surefoot.verify.evaluate import GATE, directions_of, evaluate
+from surefoot.verify.evaluate import Evaluation, Walk, directions_of, evaluate
 
 
 def measured(robot, agent, **options):
@@ -62,4 +64,17 @@ def test_falls_are_counted_once_and_fail_the_gate(go2):
 
 
 def test_the_gate_is_the_stated_one():
-    assert GATE == {"falls": 1, "falls_pushed": 5, "velocity_error_m_s": 0.15, "turn_error_rad_s": 0.2}
+    """As in the README: a policy passes at the limits, and fails beyond each of them alone."""
+
+    def group(falls: int, velocity_m_s: float = 0.15, turn_rad_s: float = 0.2) -> Walk:
+        return Walk(100, falls, velocity_m_s, turn_rad_s, cost_of_transport=1.0, action_change=0.1)
+
+    limit = Evaluation(group(1), group(5), {})
+    assert limit.failures() == []
+    for beyond, says in (
+        (replace(limit, walk=group(2)), "2 of 100 fell"),
+        (replace(limit, pushed=group(6)), "6 of 100 fell when pushed"),
+        (replace(limit, walk=group(1, velocity_m_s=0.151)), "velocity error 0.151 m/s is above 0.15"),
+        (replace(limit, walk=group(1, turn_rad_s=0.201)), "yaw-rate error 0.201 rad/s is above 0.2"),
+    ):
+        assert beyond.failures() == [says]
