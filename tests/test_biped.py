@@ -12,8 +12,8 @@ import torch
 
 from surefoot.cli.rehearsal import Planned, _commands
 from surefoot.learn import rewards
+from surefoot.learn.behaviour_cloning import head_start
 from surefoot.learn.env import BALANCED_S, WalkEnv
-from surefoot.learn.head_start import head_start
 from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
 from surefoot.learn.mirror import Mirror, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
@@ -25,7 +25,7 @@ from surefoot.learn.task import biped, load_task, weighted
 from surefoot.learn.train import settings_of, train
 from surefoot.learn.upright import hind_legs, holding_action, holding_torque_nm, stand_on_hind_legs
 from surefoot.logs import read_log
-from surefoot.policy import OnnxPolicy, ZeroAgent, as_meant
+from surefoot.policy import OnnxPolicy, ZeroAgent, with_policy_posture
 from surefoot.robot import LEVEL, load_robot
 from surefoot.robot.load import foot_geoms, joint_addresses
 from surefoot.robot.model import lowest_point
@@ -489,7 +489,7 @@ class TestTraining:
     def test_the_policy_says_how_it_means_to_stand(self, go2, task, trained):
         loaded = OnnxPolicy.load(trained)
         loaded.check(go2)
-        meant = as_meant(go2, trained)
+        meant = with_policy_posture(go2, trained)
         assert meant.posture == task.posture
         assert meant.contract.command_range == task.command_range == ((-0.5, 0.5), (0.0, 0.0), (-0.5, 0.5))
         config = json.loads((trained.parent / "config.json").read_text())
@@ -614,7 +614,7 @@ class TestCommands:
         )
         assert code == 0, err
         log = read_log(here / "log.parquet")
-        early = log.time_s < as_meant(go2, trained).posture.rise_s - 0.1
+        early = log.time_s < with_policy_posture(go2, trained).posture.rise_s - 0.1
         assert not log.command[early].any()
         assert np.abs(log.command).max() <= 0.5
         assert log.metadata["posture"] == "hind legs"

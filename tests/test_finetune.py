@@ -14,7 +14,6 @@ from policy_files import layers
 from surefoot.adapt import Adaptation, Fitted
 from surefoot.errors import FitError, PolicyError, SurefootError
 from surefoot.learn import checkpoint
-from surefoot.learn.around import around, asymmetry
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.finetune import FineTuneSettings, finetune, plan
 from surefoot.learn.import_policy import import_policy
@@ -22,6 +21,7 @@ from surefoot.learn.loop import Length
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.ppo import Anchor, Learner
 from surefoot.learn.randomize import load_randomization
+from surefoot.learn.sample_worlds import around, asymmetry
 from surefoot.learn.task import walk
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.robot import load_robot

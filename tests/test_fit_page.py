@@ -16,7 +16,7 @@ from surefoot.adapt.adaptation import Adaptation, Fitted
 from surefoot.fit.result import FitResult, Step
 from surefoot.gap import Gap, Measured
 from surefoot.gap.channels import PUBLISHED, channels_of
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import RobotSamples
 from surefoot.gap.schedule import Schedule
 from surefoot.gap.simulate import Simulated, Simulator
 from surefoot.report.charts import NARROW, WIDE, Interval, intervals
@@ -72,7 +72,7 @@ def measured(robot: Robot, total: float, floor: float, limit: float, episodes: i
     )
     return Measured(
         gap,
-        RobotSide(samples, piece, channels, spread),
+        RobotSamples(samples, piece, channels, spread),
         runs,
         Simulator(robot, lambda count: None, schedule, PUBLISHED),
     )

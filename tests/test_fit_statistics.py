@@ -14,8 +14,7 @@ from surefoot.fit.metric import ALONE, Metric, make_metric
 from surefoot.fit.quantile import QuantileSearch
 from surefoot.fit.slopes import Design, Slopes, slopes_at
 from surefoot.gap.channels import Channel
-from surefoot.gap.costs import Quantiles
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import Quantiles, RobotSamples
 from surefoot.gap.distance import sort_channels
 from surefoot.sim.parameters import PARAMETERS, Parameter
 
@@ -45,7 +44,7 @@ class TestInfluence:
     def quantiles(robot: np.ndarray) -> Quantiles:
         channels = tuple(Channel(f"joint {k}", "position") for k in range(CHANNELS))
         return Quantiles(
-            RobotSide(robot, np.repeat(np.arange(PIECES), TICKS), channels, np.array([1.0, 2.0, 0.5])), BLOCKS
+            RobotSamples(robot, np.repeat(np.arange(PIECES), TICKS), channels, np.array([1.0, 2.0, 0.5])), BLOCKS
         )
 
     @pytest.mark.parametrize("shared", [0.0, 1.5])

@@ -14,8 +14,7 @@ from surefoot.adapt.search_space import SearchSpace
 from surefoot.errors import GapError
 from surefoot.gap import COSTS, Simulated, Simulator, make_cost, measure, robot_side, schedule_of, score
 from surefoot.gap.channels import PUBLISHED, channels_of, columns
-from surefoot.gap.costs import Quantiles
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import Quantiles, RobotSamples
 from surefoot.gap.distance import quantile_means, sort_channels, w1_sorted, wasserstein
 from surefoot.gap.match_state import match_state
 from surefoot.gap.schedule import EDGE_S, spread_of
@@ -99,14 +98,14 @@ class TestQuantileMeans:
 
 
 @pytest.fixture
-def side(go2) -> RobotSide:
+def side(go2) -> RobotSamples:
     """Smooth, different waves in each joint, in six pieces."""
     rng = np.random.default_rng(0)
     channels = channels_of(go2.contract, PUBLISHED)
     time_s = 0.02 * np.arange(600)
     waves = [np.sin(2 * np.pi * (1.1 + 0.13 * i) * time_s + i) * (1 + 0.1 * i) for i in range(len(channels))]
     samples = (np.stack(waves, axis=1) + 0.01 * rng.normal(size=(600, len(channels)))).astype(np.float32)
-    return RobotSide(samples, np.repeat(np.arange(6), 100), channels, spread_of(samples, channels))
+    return RobotSamples(samples, np.repeat(np.arange(6), 100), channels, spread_of(samples, channels))
 
 
 def as_runs(*samples: np.ndarray) -> Simulated:

@@ -10,8 +10,8 @@ import torch
 
 from surefoot.errors import SurefootError
 from surefoot.learn import checkpoint
+from surefoot.learn.behaviour_cloning import TEACHERS, head_start
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import TEACHERS, head_start
 from surefoot.learn.mirror import Mirror, mirror_joints, mirror_observation
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization

@@ -18,7 +18,7 @@ from robot_files import HEXAPOD
 from surefoot.cli.main import run
 from surefoot.errors import LogError
 from surefoot.logs import RobotLog, record, write_log
-from surefoot.logs.doctor.findings import Delay, Diagnosis, Finding, Span
+from surefoot.logs.doctor.findings import Delay, Finding, LogReport, Span
 from surefoot.report import Card, Page, Tile
 from surefoot.report.charts import (
     NARROW,
@@ -68,7 +68,7 @@ def log(robot, tmp_path_factory) -> RobotLog:
 
 
 @pytest.fixture
-def diagnosis(log) -> Diagnosis:
+def diagnosis(log) -> LogReport:
     """Every kind of finding once; the second episode is cut in its middle."""
     first = log.joints[0]
     rows = log.episodes()[1]
@@ -106,7 +106,7 @@ def diagnosis(log) -> Diagnosis:
     )
     coverage = np.zeros((5, 3, 3))
     coverage[2, 1] = (0.25, 0.5, 0.25)
-    return Diagnosis(
+    return LogReport(
         findings, usable, ((cut, "fall"),), Delay(0.012, 0.009, 0.016), 12.0, 60.0, coverage, "walk sideways"
     )
 

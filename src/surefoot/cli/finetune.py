@@ -15,7 +15,7 @@ from surefoot.adapt import read_adaptation
 from surefoot.cli.console import Console, cell, say
 from surefoot.errors import PolicyError, SurefootError
 from surefoot.files import check_folder, json_ready, read_state, write_json
-from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
+from surefoot.policy.agents import PolicyAgent, make_agent, with_policy_posture
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.physics import Physics
@@ -104,7 +104,7 @@ def finetune_policy(
     described = load_robot(robot)
     found = read_adaptation(adaptation, described)
     old = _policy(policy, described, out)
-    described = meant_by(described, old)
+    described = with_policy_posture(described, old)
     physics = found.physics(described)
     settings = FineTuneSettings(
         spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, judges=judges, mirrored=mirrored, worlds=worlds

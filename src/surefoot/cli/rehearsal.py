@@ -20,7 +20,7 @@ from surefoot.gap.schedule import LEAST_S, Schedule, finite_rows
 from surefoot.journal import Journal
 from surefoot.logs import read_log
 from surefoot.logs.recorder import USUAL_WALK_S
-from surefoot.policy.agents import as_meant
+from surefoot.policy.agents import with_policy_posture
 from surefoot.report.fit_page import fit_page
 from surefoot.robot import Robot
 
@@ -53,7 +53,7 @@ def run_rehearsal(
         assert log is not None
         assert content is not None
         policy = named_policy(content, robot, log)
-    robot = robot if policy == REPLAY else as_meant(robot, policy)
+    robot = robot if policy == REPLAY else with_policy_posture(robot, policy)
     driver = make_driver(policy, robot, settings.seed)
     known: dict[str, Any] = {
         "robot": robot.hash,

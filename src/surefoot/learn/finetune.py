@@ -13,14 +13,14 @@ import torch
 from surefoot.adapt import Adaptation
 from surefoot.errors import FitError
 from surefoot.files import canonical_json, json_ready, sha256
-from surefoot.learn.around import Around, Span, around, asymmetry
+from surefoot.learn.accept import choose
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.import_policy import Imported, copy_policy, import_policy, read_chain
-from surefoot.learn.keep import choose
 from surefoot.learn.loop import Course, Inspect, Length, Show, learn
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.network import Chain, write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
+from surefoot.learn.sample_worlds import Around, Span, around, asymmetry
 from surefoot.learn.task import Task, weighted
 from surefoot.learn.train import COMPARED, full_config, posture_metadata
 from surefoot.learn.trim import Trim, folded, trim

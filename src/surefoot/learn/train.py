@@ -11,8 +11,8 @@ import torch
 
 from surefoot import __version__
 from surefoot.errors import SurefootError, nearest
+from surefoot.learn.behaviour_cloning import head_start
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import head_start
 from surefoot.learn.loop import Course, Inspect, Length, Progress, Show, learn
 from surefoot.learn.mirror import Mirror
 from surefoot.learn.ppo import Learner, PPOSettings

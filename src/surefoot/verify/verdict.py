@@ -21,9 +21,9 @@ from surefoot.verify.evaluate import EPISODE_S
 from surefoot.verify.fit_gap import UNKNOWN, FitGap
 from surefoot.verify.nonfinite import NonFinite
 from surefoot.verify.paths import Track, tracks_of
-from surefoot.verify.quarter import compare_worst
 from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge, set_aside
 from surefoot.verify.trial import Place, Trial, drift_s_of, lines_of, run_trials
+from surefoot.verify.worst_quartile import compare_worst
 
 
 @dataclass(frozen=True)

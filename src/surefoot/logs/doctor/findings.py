@@ -1,4 +1,4 @@
-"""What the doctor says: findings with evidence and a way out, and the diagnosis that holds them."""
+"""What the doctor says: findings with evidence and a way out, and the report that holds them."""
 
 import dataclasses
 from collections import Counter
@@ -45,7 +45,7 @@ class Delay:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class LogReport:
     """All findings on a log, worst first, and which of its rows may be used."""
 
     findings: tuple[Finding, ...]
