@@ -34,7 +34,7 @@ from surefoot.errors import FitError
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import usual_pose
 from surefoot.sim import Worlds
-from surefoot.sim.network import Group, Network
+from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
 
 INPUTS = ("error_rad", "position_rad", "velocity_rad_s")
@@ -49,7 +49,7 @@ def network(robot: Robot, adds: Adds = "torque", sizes: tuple[int, ...] = (3, 8,
     groups = []
     for members in (joints[:-1:2], joints[1:-1:2]):
         layers = tuple((rng.normal(0, 0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in pairwise(sizes))
-        groups.append(Group(tuple(members), layers, rng.uniform(1, 3) * (1.0 if adds == "torque" else 0.03)))
+        groups.append(JointGroup(tuple(members), layers, rng.uniform(1, 3) * (1.0 if adds == "torque" else 0.03)))
     return Network(adds, tuple(group for group in groups if group.joints))
 
 
@@ -318,7 +318,7 @@ class TestRefused:
 
     @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
     def test_weights_beyond_single_precision(self, go2) -> None:
-        huge = Network("torque", (Group(("FL_hip_joint",), ((np.full((1, 3), 1e300), np.zeros(1)),), 1.0),))
+        huge = Network("torque", (JointGroup(("FL_hip_joint",), ((np.full((1, 3), 1e300), np.zeros(1)),), 1.0),))
         with pytest.raises(FitError, match="beyond single precision"):
             numpy_class(found(go2, {}, huge), go2)
 

@@ -15,7 +15,7 @@ from surefoot.learn import rewards
 from surefoot.learn.behaviour_cloning import head_start
 from surefoot.learn.env import BALANCED_S, WalkEnv
 from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
-from surefoot.learn.mirror import Mirror, mirror_joints
+from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
 from surefoot.learn.rewards import Motion
@@ -464,7 +464,7 @@ class TestSymmetry:
             task, randomization=NONE, starts=Shares(1.0, 0.0), rewards=(*task.rewards, *weighted(lasting=-1.0))
         )
         env = WalkEnv(go2, whole, 2)
-        mirror = Mirror(go2, env.mirror_parts())
+        mirror = SymmetryAugmentation(go2, env.mirror_parts())
         index, sign = mirror_joints(go2)
         rng = np.random.default_rng(1)
         joints = np.array(task.posture.pose_rad) + rng.normal(0, 0.05, 12)

@@ -18,7 +18,7 @@ from surefoot.learn.env import WalkEnv
 from surefoot.learn.finetune import FineTuneSettings, finetune, plan
 from surefoot.learn.import_policy import import_policy
 from surefoot.learn.loop import Length
-from surefoot.learn.mirror import Mirror
+from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.ppo import Anchor, Learner
 from surefoot.learn.randomize import load_randomization
 from surefoot.learn.sample_worlds import around, asymmetry
@@ -215,7 +215,7 @@ class TestSymmetry:
         task = walk(robot)
         found = around(by_type(robot), robot, 1.5, task.randomization)
         env = WalkEnv(robot, replace(task, randomization=found.rest), 4, draws=found)
-        mirror = Mirror(robot, env.mirror_parts())
+        mirror = SymmetryAugmentation(robot, env.mirror_parts())
         obs = env.get_observations()
         once, _ = mirror(None, obs, None)
         twice, _ = mirror(None, once[4:], None)

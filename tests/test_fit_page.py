@@ -13,7 +13,7 @@ from test_report import HOSTILE, checked, parsed, words
 
 from surefoot.adapt import make_knobs
 from surefoot.adapt.adaptation import Adaptation, Fitted
-from surefoot.fit.result import FitResult, Step
+from surefoot.fit.result import FitResult, SearchIteration
 from surefoot.gap import Gap, Measured
 from surefoot.gap.channels import PUBLISHED, channels_of
 from surefoot.gap.costs import RobotSamples
@@ -110,7 +110,7 @@ def made(
     knobs = fitted(robot)
     start, end = (np.array([getattr(knob, name) for knob in knobs]) for name in ("start", "value"))
     steps = tuple(
-        Step(i, cost, 60 * (i + 1), 8640.0 * (i + 1), 33.0 * (i + 1), tuple(end + 0.3**i * (start - end)))
+        SearchIteration(i, cost, 60 * (i + 1), 8640.0 * (i + 1), 33.0 * (i + 1), tuple(end + 0.3**i * (start - end)))
         for i, cost in enumerate(costs)
     )
     rng = np.random.default_rng(0)

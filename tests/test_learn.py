@@ -12,12 +12,12 @@ from surefoot.errors import SurefootError
 from surefoot.learn import checkpoint
 from surefoot.learn.behaviour_cloning import TEACHERS, head_start
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.mirror import Mirror, mirror_joints, mirror_observation
+from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints, mirror_observation
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError, load_randomization
 from surefoot.learn.rewards import LASTING_S
 from surefoot.learn.task import load_task, walk, weighted
-from surefoot.learn.train import Progress, train
+from surefoot.learn.train import TrainingProgress, train
 from surefoot.policy import OnnxPolicy
 from surefoot.policy.observation import Observer
 from surefoot.policy.trot import TrotAgent
@@ -193,7 +193,7 @@ class TestSymmetry:
 
     def test_twice_mirrored_is_the_same(self, robot):
         env = WalkEnv(robot, walk(robot), 4)
-        mirror = Mirror(robot, env.mirror_parts())
+        mirror = SymmetryAugmentation(robot, env.mirror_parts())
         obs = env.get_observations()
         action = torch.randn(4, robot.contract.n_joints)
         once, moved = mirror(None, obs, action)
@@ -261,7 +261,7 @@ class RandomAgent:
 
 class TestTraining:
     def test_the_result_is_a_folder_with_everything(self, robot, tmp_path):
-        shown: list[Progress] = []
+        shown: list[TrainingProgress] = []
         policy = small_train(robot, tmp_path, show=shown.append)
         assert policy == tmp_path / "policy.onnx"
         loaded = OnnxPolicy.load(policy)
@@ -292,7 +292,7 @@ class TestTraining:
 
     def test_the_same_call_continues(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=2)
-        shown: list[Progress] = []
+        shown: list[TrainingProgress] = []
         small_train(go2, tmp_path, iterations=3, show=shown.append)
         assert [p.iteration for p in shown] == [3]
         before = (tmp_path / "policy.onnx").read_bytes()

@@ -10,7 +10,7 @@ from surefoot.adapt.curves import KNOTS, LIMIT_SHARE, groups_of, limit_of
 from surefoot.errors import FitError, TwinError
 from surefoot.fit.distill import distill
 from surefoot.sim import Worlds
-from surefoot.sim.network import Group, Network, read_network
+from surefoot.sim.network import JointGroup, Network, read_network
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS, ActionDelta
 from surefoot.sim.twin import Twin, load_twin
@@ -32,7 +32,9 @@ def some_network(robot, adds: str = "torque", seed: int = 0) -> Network:
     groups = []
     for joints in groups_of(robot, per_joint=False).values():
         layers = tuple((rng.normal(0, 0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in ((3, 8), (8, 4), (4, 1)))
-        groups.append(Group(tuple(robot.contract.joints[k] for k in joints), layers, limit_of(robot, joints, adds)))
+        groups.append(
+            JointGroup(tuple(robot.contract.joints[k] for k in joints), layers, limit_of(robot, joints, adds))
+        )
     return Network(adds, tuple(groups))
 
 
@@ -117,7 +119,7 @@ class TestDistill:
         inputs = np.random.default_rng(0).normal(0, 1, (500, 3))
         layers, _ = distill(lambda x: 100.0 * x[:, 1], inputs, 5.0)
         joint = go2.contract.joints[3]
-        net = Network("torque", (Group((joint,), layers, 5.0),)).net(go2)
+        net = Network("torque", (JointGroup((joint,), layers, 5.0),)).net(go2)
         torque = net(*(np.repeat(column[:, None], 12, axis=1) for column in inputs.T))
         assert 4.0 < np.abs(torque[:, 3]).max() <= 5.0
         assert not np.delete(torque, 3, axis=1).any()

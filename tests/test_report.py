@@ -18,7 +18,7 @@ from robot_files import HEXAPOD
 from surefoot.cli.main import run
 from surefoot.errors import LogError
 from surefoot.logs import RobotLog, record, write_log
-from surefoot.logs.doctor.findings import Delay, Finding, LogReport, Span
+from surefoot.logs.doctor.findings import Delay, Finding, LogReport, TimeSpan
 from surefoot.report import Card, Page, Tile
 from surefoot.report.charts import (
     NARROW,
@@ -74,7 +74,7 @@ def diagnosis(log) -> LogReport:
     rows = log.episodes()[1]
     usable = np.ones(len(log.time_s), dtype=bool)
     usable[rows.start + 30 : rows.start + 60] = False
-    cut = Span(1, float(log.time_s[rows.start + 30]), float(log.time_s[rows.start + 60]))
+    cut = TimeSpan(1, float(log.time_s[rows.start + 30]), float(log.time_s[rows.start + 60]))
     findings = (
         Finding(
             "flipped-sign",
@@ -87,7 +87,14 @@ def diagnosis(log) -> LogReport:
         ),
         Finding("fall", "warning", "the robot fell", "gravity", "cut", "nothing", (), (cut,)),
         Finding(
-            "time-gap", "warning", "a gap of 0.3 s", "rows 30 to 31", "velocity", "queue", (), (cut, Span(0, 0.1, 0.2))
+            "time-gap",
+            "warning",
+            "a gap of 0.3 s",
+            "rows 30 to 31",
+            "velocity",
+            "queue",
+            (),
+            (cut, TimeSpan(0, 0.1, 0.2)),
         ),
         Finding(
             "position-velocity",
@@ -101,7 +108,14 @@ def diagnosis(log) -> LogReport:
         ),
         Finding("saturated", "warning", "all joints at the limit", "2 %", "clipped", "slower", log.joints, (cut,)),
         Finding(
-            "idle", "note", "stands still", "1 s", "little", "nothing", (), (Span(0, 0.0, 1.0), Span(999, 0.0, 1.0))
+            "idle",
+            "note",
+            "stands still",
+            "1 s",
+            "little",
+            "nothing",
+            (),
+            (TimeSpan(0, 0.0, 1.0), TimeSpan(999, 0.0, 1.0)),
         ),
     )
     coverage = np.zeros((5, 3, 3))
@@ -777,12 +791,12 @@ class TestDoctorPage:
             HOSTILE,
             HOSTILE,
             (HOSTILE, log.joints[0]),
-            (Span(0, math.nan, math.nan), Span(0, -5.0, 1e9)),
+            (TimeSpan(0, math.nan, math.nan), TimeSpan(0, -5.0, 1e9)),
         )
         worst = dataclasses.replace(
             diagnosis,
             findings=(finding,),
-            cuts=((Span(0, math.nan, 1.0), HOSTILE), (Span(0, 0.0, 1e9), HOSTILE)),
+            cuts=((TimeSpan(0, math.nan, 1.0), HOSTILE), (TimeSpan(0, 0.0, 1e9), HOSTILE)),
             usable=np.zeros(len(log.time_s), dtype=bool),
             delay=Delay(math.nan, math.nan, math.inf),
             usable_s=math.nan,

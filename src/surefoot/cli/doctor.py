@@ -13,7 +13,7 @@ from surefoot.cli.plain import say_plain
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import check_place, write_text
 from surefoot.logs.doctor import Finding, LogReport, check_log
-from surefoot.logs.doctor.findings import Span, listed
+from surefoot.logs.doctor.findings import TimeSpan, listed
 from surefoot.logs.robot_log import read_log
 from surefoot.logs.time_unit import in_seconds
 from surefoot.policy import OnnxPolicy
@@ -99,7 +99,7 @@ def _show(finding: Finding, console: Console) -> None:
     console.print(Padding(body, (0, 0, 0, 4)))
 
 
-def _where(spans: tuple[Span, ...]) -> str:
+def _where(spans: tuple[TimeSpan, ...]) -> str:
     return listed([f"episode {s.episode} {s.start_s:.2f}–{s.end_s:.2f} s" for s in spans], MOST_SPANS)
 
 

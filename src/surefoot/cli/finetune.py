@@ -84,9 +84,9 @@ def finetune_policy(
         episodes: to measure with, before and after; 0 leaves that out
     """
     try:
-        from surefoot.cli.train import Screen
+        from surefoot.cli.train import TrainingScreen
         from surefoot.learn.finetune import FineTuneSettings, adaptation_hash, finetune
-        from surefoot.learn.loop import Length, Progress
+        from surefoot.learn.loop import Length, TrainingProgress
         from surefoot.learn.task import load_task
     except ImportError as missing:
         raise SurefootError(
@@ -133,10 +133,10 @@ def finetune_policy(
         before = json_ready(result.to_dict())
     if before is not None:  # what was measured after an earlier run is not of the policy that will be there
         _write(out, provenance, {"before": before})
-    last: list[Progress] = []
-    with Screen(console, out) as screen:
+    last: list[TrainingProgress] = []
+    with TrainingScreen(console, out) as screen:
 
-        def show(progress: Progress) -> None:
+        def show(progress: TrainingProgress) -> None:
             last[:] = [progress]
             screen.show(progress)
 

@@ -14,7 +14,7 @@ from surefoot.adapt import ADAPTATION, write_adaptation
 from surefoot.adapt.export import write_mjcf
 from surefoot.cli.adapt import adaptation_table
 from surefoot.cli.console import Console, say
-from surefoot.cli.fit_screen import Screen
+from surefoot.cli.fit_screen import FitScreen
 from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, provenance, refuse_ill, virtual_robot
 from surefoot.cli.rehearsal import FILES as REHEARSAL_FILES
 from surefoot.cli.rehearsal import Planned, run_rehearsal
@@ -23,7 +23,7 @@ from surefoot.files import check_folder, read_text, write_json, write_text
 from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_space
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Fit, Progress
+from surefoot.fit.run import Fit, FitProgress
 from surefoot.gap import schedule_of
 from surefoot.gap.match_state import HORIZONS, refuse_clock, refuse_unknown_base
 from surefoot.gap.schedule import SETTLE_S, finite_rows
@@ -161,8 +161,8 @@ def fit(
         "settle_s": settle_s,
         "versions": facts["versions"],
     }
-    with Screen(console) as screen:
-        screen.show(Progress("checking the log"))
+    with FitScreen(console) as screen:
+        screen.show(FitProgress("checking the log"))
         checked = check_log(content, described, driver.policy)
         refuse_ill(checked, log, robot, allowed=(TOO_SHORT, NO_COMMAND) if replay else (TOO_SHORT,))
         _refuse_falls(checked)

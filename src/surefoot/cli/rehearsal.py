@@ -9,7 +9,7 @@ from rich.table import Table
 
 from surefoot.adapt import read_priors
 from surefoot.cli.console import Console, cell, say
-from surefoot.cli.fit_screen import Screen
+from surefoot.cli.fit_screen import FitScreen
 from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy
 from surefoot.errors import FitError
 from surefoot.files import read_text, sha256, write_json, write_text
@@ -63,7 +63,7 @@ def run_rehearsal(
         "priors": "" if settings.priors is None else read_text(settings.priors, FitError),
         "versions": VERSIONS,
     }
-    with Screen(console) as screen:
+    with FitScreen(console) as screen:
         if content is None:
             schedule = _commands(robot, planned, settings.seed)
             noise = USUAL_NOISE

@@ -18,7 +18,7 @@ from surefoot.policy.agents import with_policy_posture
 from surefoot.report.verdict_page import verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
-from surefoot.verify.compare import Compared, Estimate, Falls
+from surefoot.verify.compare import Compared, Estimate, FallCounts
 from surefoot.verify.fit_gap import read_fit_gap
 from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
@@ -252,7 +252,7 @@ def _drift(value: Estimate) -> str:
     return f"{value.value:+.2f}" + (f" ±{value.half:.2f}" if math.isfinite(value.half) else "")
 
 
-def _most_fallen(falls: list[Falls], side: str) -> str:
+def _most_fallen(falls: list[FallCounts], side: str) -> str:
     one = max(falls, key=lambda count: getattr(count, side) / count.episodes)
     return f"{getattr(one, side)}/{one.episodes}"
 

@@ -34,7 +34,7 @@ BEYOND = 4.0  # of the robot's spread: what a simulator does further beyond the 
 
 
 @dataclass
-class Effort:
+class SearchEffort:
     """What a search has cost."""
 
     evaluations: int = 0  # candidates, whatever the number of pieces
@@ -70,7 +70,7 @@ class Problem:
     physics_hz: float | None = None
     kinds: tuple[Kind, ...] = FIT_KINDS
     cost: str = "wasserstein"
-    effort: Effort = field(default_factory=Effort)
+    effort: SearchEffort = field(default_factory=SearchEffort)
 
     def __post_init__(self) -> None:
         """Take the robot's samples once."""

@@ -41,7 +41,7 @@ from surefoot.report.traces import (
 from surefoot.robot import Robot
 
 if TYPE_CHECKING:
-    from surefoot.logs.doctor.findings import Delay, Finding, LogReport, Span
+    from surefoot.logs.doctor.findings import Delay, Finding, LogReport, TimeSpan
 
 STATES: dict[str, State] = {"error": "bad", "warning": "warn", "note": "plain"}
 VERDICTS: dict[int, tuple[str, State, str]] = {
@@ -155,7 +155,7 @@ def _alone(draw: Callable[..., str], joint: int) -> Drawing:
 
 
 def _place(
-    log: RobotLog, rows_of: dict[int, slice], spans: Sequence[Span], code: str
+    log: RobotLog, rows_of: dict[int, slice], spans: Sequence[TimeSpan], code: str
 ) -> tuple[slice, list[Shade], str]:
     """The rows that show a finding, the marked parts in them, and a sentence about both."""
     if not spans:
@@ -204,7 +204,7 @@ def _signal(log: RobotLog, rows: slice, shades: Sequence[Shade], code: str, widt
     )
 
 
-def _where(spans: Sequence[Span]) -> str:
+def _where(spans: Sequence[TimeSpan]) -> str:
     places = [f"episode {s.episode}, {_seconds(s.start_s)} to {_seconds(s.end_s)} s" for s in spans[:MOST_SPANS]]
     more = f"; and {len(spans) - MOST_SPANS} more" if len(spans) > MOST_SPANS else ""
     return "; ".join(places) + more
