@@ -7,7 +7,7 @@ Clean logs of every twin, policy and seed must raise nothing above a note. Into 
 tests/support/plant.py is planted, on joints drawn anew each time. The doctor's thresholds were chosen on logs of the
 shipped twins (other seeds), so robots with physics drawn at random stand beside them. Found: the right finding with the
 right joints and time. Elsewhere: the right finding, but of other joints or at another time. Also said: other warnings
-and errors in the same diagnosis. Writes bench/results/doctor.json.
+and errors in the same report. Writes bench/results/doctor.json.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import numpy as np
 from results import write_results
 
 from surefoot.logs import RobotLog, record
-from surefoot.logs.doctor import diagnose
+from surefoot.logs.doctor import check_log
 from surefoot.policy import OnnxPolicy
 from surefoot.robot import Robot
 from surefoot.sim import load_twin
@@ -71,7 +71,7 @@ def plant_all(log: RobotLog, robot: Robot, where: dict[str, Any], draws: int) ->
             rng = np.random.default_rng(zlib.crc32(repr((*where.values(), fault, draw)).encode()))
             one, other = (names[i] for i in rng.choice(len(names), 2, replace=False))
             planted = plant.faults(robot, (one, other), rng)[fault](log)
-            findings = diagnose(planted.log, robot, needed_s=60.0).findings
+            findings = check_log(planted.log, robot, needed_s=60.0).findings
             rows.append(
                 {
                     **where,
@@ -96,7 +96,7 @@ def speed(log: RobotLog, robot: Robot) -> dict[str, float]:
         big, episode=(log.episode[rows] + lap * log.n_episodes).astype(np.int32), time_s=log.time_s[rows] / 10
     )
     start = time.perf_counter()
-    diagnose(big, robot)
+    check_log(big, robot)
     return {"rows": len(rows), "seconds": time.perf_counter() - start}
 
 
@@ -148,15 +148,15 @@ def main() -> None:
                     threads=arguments.threads,
                 )
                 where = {"twin": name, "policy": policy, "seed": seed}
-                diagnosis = diagnose(
+                report = check_log(
                     log,
                     twin.robot,
                     find_policy(twin.robot, policy),
                     needed_s=0.9 * arguments.rollouts * arguments.seconds,
                 )
-                loud = [f"{f.severity} {f.code}: {f.title}" for f in diagnosis.findings if f.severity != "note"]
+                loud = [f"{f.severity} {f.code}: {f.title}" for f in report.findings if f.severity != "note"]
                 fell = log.metadata["fallen_episodes"]
-                delay = diagnosis.delay
+                delay = report.delay
                 clean.append(
                     {
                         **where,

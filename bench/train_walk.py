@@ -22,7 +22,7 @@ from surefoot.cli.evaluate import run
 from surefoot.files import write_text
 from surefoot.learn.ppo import PPOSettings
 from surefoot.learn.task import walk
-from surefoot.learn.train import Progress, train
+from surefoot.learn.train import TrainingProgress, train
 from surefoot.robot import load_robot
 
 ROBOT = "go2"
@@ -36,7 +36,7 @@ def measure(seed: int, iterations: int, every: int, teacher: bool, work: Path) -
     notes = out / "curve.json"
     kept: dict[str, Any] = json.loads(notes.read_text()) if notes.exists() else {"training": [], "evaluation": []}
 
-    def inspect(progress: Progress, written: Callable[[], Path]) -> None:
+    def inspect(progress: TrainingProgress, written: Callable[[], Path]) -> None:
         row = {
             "iteration": progress.iteration,
             "steps": progress.steps,

@@ -18,7 +18,7 @@ from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
-from surefoot.sim.network import HIDDEN, Group, Network
+from surefoot.sim.network import HIDDEN, JointGroup, Network
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS
 from surefoot.sim.worlds import Worlds
@@ -78,7 +78,7 @@ class Weights:
                 bias, at = candidate[at : at + b], at + b
                 layers.append((weight * OF_ORDER_ONE if a == len(INPUTS) else weight, bias))
             limit = self.share * min(self.robot.contract.torque_limit_nm[k] for k in places)
-            groups.append(Group(tuple(joints[k] for k in places), tuple(layers), limit))
+            groups.append(JointGroup(tuple(joints[k] for k in places), tuple(layers), limit))
         return Network("torque", tuple(groups))
 
 

@@ -14,7 +14,7 @@ from surefoot.adapt import Adaptation
 from surefoot.errors import GapError, SurefootError
 from surefoot.fit.family import STATIC
 from surefoot.gap import schedule_of
-from surefoot.policy.agents import as_meant
+from surefoot.policy.agents import with_policy_posture
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.physics import Physics
@@ -66,7 +66,7 @@ def walk_upright(cell: Cell, settings: Settings) -> dict[str, Any]:
         return upright_figures(after, twin, cell.seed) | kept_training(after)
     rollouts = ROLLOUTS[cell.column]
     log = walked(twin, rollouts, cell.seed, SECONDS, policy=str(policy))
-    meant, folder = as_meant(robot, policy), settings.folder("biped", cell)
+    meant, folder = with_policy_posture(robot, policy), settings.folder("biped", cell)
     usable = usable_rows(log, meant, policy)
     asked = budgeted(settings.simulated_s, tie=TIES[cell.column], seed=cell.seed)
     try:

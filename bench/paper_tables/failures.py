@@ -24,7 +24,7 @@ from surefoot.errors import SurefootError
 from surefoot.gap import schedule_of
 from surefoot.gap.channels import PUBLISHED as PUBLISHED_CHANNELS
 from surefoot.logs import RobotLog, record
-from surefoot.logs.doctor import diagnose
+from surefoot.logs.doctor import check_log
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
@@ -108,7 +108,7 @@ def mixed(twin: Twin, share: float, seed: int, rollouts: int = ROLLOUTS) -> Robo
 
 def usable_rows(log: RobotLog, robot: Robot, policy: Path | None = None) -> np.ndarray:
     """What the doctor leaves, as `surefoot fit` asks it; a log that is mostly falls is refused."""
-    checked = diagnose(log, robot, OnnxPolicy.load(policy or original(robot)))
+    checked = check_log(log, robot, OnnxPolicy.load(policy or original(robot)))
     for finding in checked.findings:
         if finding.code == "fall" and finding.severity != "note":
             raise Refused(finding.title)

@@ -15,7 +15,7 @@ from close_the_loop import figures
 from paper_tables.fits import POLICY
 from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
 from surefoot.errors import SurefootError
-from surefoot.policy.agents import PolicyAgent, meant_by
+from surefoot.policy.agents import PolicyAgent, with_policy_posture
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
@@ -79,7 +79,7 @@ def on_twin(policy: Path, twin: Twin) -> dict[str, Any]:
 def measured_on(policy: Path, twin: Twin, seed: int = SEED) -> Evaluation:
     """What `surefoot evaluate` measures, on the virtual robot."""
     loaded = OnnxPolicy.load(policy)
-    robot = meant_by(twin.robot, loaded)
+    robot = with_policy_posture(twin.robot, loaded)
     return evaluate(robot, lambda n: twin.worlds(n, seed=seed), lambda n: PolicyAgent(loaded, robot, n), seed=seed)
 
 

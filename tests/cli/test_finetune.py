@@ -28,7 +28,7 @@ def call(surefoot, monkeypatch, here, go2):
     trimming = importlib.import_module("surefoot.learn.trim")
     for name, robots in (("WALKING", 6), ("STANDING", 2)):
         monkeypatch.setattr(trimming, name, robots)
-    monkeypatch.setattr(importlib.import_module("surefoot.learn.keep"), "HELD_S", 0.2)
+    monkeypatch.setattr(importlib.import_module("surefoot.learn.accept"), "HELD_S", 0.2)
     write_mlp(here / "walk.onnx", go2.contract, [(0.1 * w, 0.1 * b) for w, b in layers(go2.contract, (8,))])
     knob = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
     write_adaptation(

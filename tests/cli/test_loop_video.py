@@ -14,8 +14,8 @@ from surefoot.cli.loop_steps import VIDEO, WALKS, read_figures
 from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
 from surefoot.sim.worlds import Worlds
-from surefoot.verify.beside import film_beside, straight_lines
 from surefoot.verify.evaluate import directions_of
+from surefoot.verify.side_by_side import film_side_by_side, straight_lines
 from surefoot.verify.video import walk
 
 
@@ -39,7 +39,7 @@ class TestVideo:
             for name in ("qpos", "base_m", "smooth_base_m")
         }
         walks = {"before": dataclasses.replace(trotting, **fixed), "after": trotting}
-        film_beside(tmp_path / "v.mp4", go2, walks, size=(161, 97), comment="made here")
+        film_side_by_side(tmp_path / "v.mp4", go2, walks, size=(161, 97), comment="made here")
         about, frames = frames_of(tmp_path / "v.mp4")
         assert about["fps"] == 25.0
         assert frames.shape == (10, 96, 320, 3)

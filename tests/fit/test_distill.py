@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot.fit.distill import distill
-from surefoot.sim.network import Group, Network
+from surefoot.sim.network import JointGroup, Network
 
 
 class TestDistill:
@@ -36,7 +36,7 @@ class TestDistill:
         inputs = np.random.default_rng(0).normal(0, 1, (500, 3))
         layers, _ = distill(lambda x: 100.0 * x[:, 1], inputs, 5.0)
         joint = go2.contract.joints[3]
-        net = Network("torque", (Group((joint,), layers, 5.0),)).net(go2)
+        net = Network("torque", (JointGroup((joint,), layers, 5.0),)).net(go2)
         torque = net(*(np.repeat(column[:, None], 12, axis=1) for column in inputs.T))
         assert 4.0 < np.abs(torque[:, 3]).max() <= 5.0
         assert not np.delete(torque, 3, axis=1).any()

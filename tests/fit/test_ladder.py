@@ -12,7 +12,7 @@ from surefoot.adapt import Fitted
 from surefoot.errors import FitError
 from surefoot.fit.family import Family, FitSettings
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, STATIC, TYPE, Rung, choose, climb
-from surefoot.fit.result import Step, Traces
+from surefoot.fit.result import SearchIteration, Traces
 from surefoot.fit.run import MatchesByFalling
 
 
@@ -31,7 +31,7 @@ class Found:
     held_after: SimpleNamespace
     after: SimpleNamespace
     adaptation: Adapted
-    steps: tuple[Step, ...]
+    steps: tuple[SearchIteration, ...]
     tried: tuple = ()
     remarks: tuple[str, ...] = ()
     knots: tuple = ()
@@ -49,7 +49,7 @@ def found(
     gap = SimpleNamespace(
         total=total, total_floor=floor, total_limit=limit, measurable=total > limit, robot_floor=0.010
     )
-    step = Step(1, total, 10, 100.0, 5.0, ())
+    step = SearchIteration(1, total, 10, 100.0, 5.0, ())
     return Found(SimpleNamespace(gap=gap), SimpleNamespace(gap=replace_total(gap)), Adapted(knobs, {}), (step,) * steps)
 
 

@@ -18,7 +18,7 @@ from surefoot.fit.family import FitSettings, make_space
 from surefoot.fit.problem import Problem
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Progress, split
+from surefoot.fit.run import FitProgress, split
 from surefoot.gap import schedule_of
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
@@ -110,7 +110,7 @@ class TestGivingUp:
 
 class TestRecovers:
     def test_planted_friction_and_delay(self, robot, log):
-        seen: list[Progress] = []
+        seen: list[FitProgress] = []
         result = make_fit(robot, log, ("dry_friction_nm", "delay_s"), progress=seen.append).run()
         for name, truth in PLANTED[robot.name].items():
             knob = next(knob for knob in result.adaptation.knobs if knob.name == name)
@@ -232,7 +232,7 @@ class TestContinues:
 
     def test_told_again_it_simulates_only_what_is_not_known_and_ends_the_same(self, go2, go2_log, tmp_path, asked):
         def run() -> tuple[FitResult, str]:
-            seen: list[Progress] = []
+            seen: list[FitProgress] = []
             asked.clear()
             result = make_fit(
                 go2, go2_log, journal=Journal(tmp_path / "journal", {}), progress=seen.append, most_evaluations=14

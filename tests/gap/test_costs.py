@@ -8,8 +8,7 @@ import pytest
 from surefoot.errors import GapError
 from surefoot.gap import COSTS, Simulated, make_cost
 from surefoot.gap.channels import PUBLISHED, Channel, channels_of
-from surefoot.gap.costs import Quantiles
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import Quantiles, RobotSamples
 from surefoot.gap.distance import sort_channels
 from surefoot.gap.schedule import spread_of
 
@@ -34,7 +33,7 @@ class TestInfluence:
     def quantiles(robot: np.ndarray) -> Quantiles:
         channels = tuple(Channel(f"joint {k}", "position") for k in range(CHANNELS))
         return Quantiles(
-            RobotSide(robot, np.repeat(np.arange(PIECES), TICKS), channels, np.array([1.0, 2.0, 0.5])), BLOCKS
+            RobotSamples(robot, np.repeat(np.arange(PIECES), TICKS), channels, np.array([1.0, 2.0, 0.5])), BLOCKS
         )
 
     @pytest.mark.parametrize("shared", [0.0, 1.5])
@@ -68,14 +67,14 @@ class TestInfluence:
 
 
 @pytest.fixture
-def side(go2) -> RobotSide:
+def side(go2) -> RobotSamples:
     """Smooth, different waves in each joint, in six pieces."""
     rng = np.random.default_rng(0)
     channels = channels_of(go2.contract, PUBLISHED)
     time_s = 0.02 * np.arange(600)
     waves = [np.sin(2 * np.pi * (1.1 + 0.13 * i) * time_s + i) * (1 + 0.1 * i) for i in range(len(channels))]
     samples = (np.stack(waves, axis=1) + 0.01 * rng.normal(size=(600, len(channels)))).astype(np.float32)
-    return RobotSide(samples, np.repeat(np.arange(6), 100), channels, spread_of(samples, channels))
+    return RobotSamples(samples, np.repeat(np.arange(6), 100), channels, spread_of(samples, channels))
 
 
 def as_runs(*samples: np.ndarray) -> Simulated:

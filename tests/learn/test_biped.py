@@ -11,10 +11,10 @@ from support.robot_files import HEXAPOD
 from support.training import NONE, SMALL
 
 from surefoot.cli.rehearsal import Planned, _commands
+from surefoot.learn.behaviour_cloning import head_start
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import head_start
 from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
-from surefoot.learn.mirror import Mirror, mirror_joints
+from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError
 from surefoot.learn.starts import Shares
@@ -22,7 +22,7 @@ from surefoot.learn.task import load_task, weighted
 from surefoot.learn.train import settings_of, train
 from surefoot.learn.upright import holding_torque_nm
 from surefoot.logs import read_log
-from surefoot.policy import OnnxPolicy, ZeroAgent, as_meant
+from surefoot.policy import OnnxPolicy, ZeroAgent, with_policy_posture
 from surefoot.sim import Worlds
 from surefoot.sim.physics import Physics
 from surefoot.verify.trial import Place, run_trials
@@ -85,7 +85,7 @@ class TestSymmetry:
             task, randomization=NONE, starts=Shares(1.0, 0.0), rewards=(*task.rewards, *weighted(lasting=-1.0))
         )
         env = WalkEnv(go2, whole, 2)
-        mirror = Mirror(go2, env.mirror_parts())
+        mirror = SymmetryAugmentation(go2, env.mirror_parts())
         index, sign = mirror_joints(go2)
         rng = np.random.default_rng(1)
         joints = np.array(task.posture.pose_rad) + rng.normal(0, 0.05, 12)
@@ -112,7 +112,7 @@ class TestTraining:
     def test_the_policy_says_how_it_means_to_stand(self, go2, task, trained):
         loaded = OnnxPolicy.load(trained)
         loaded.check(go2)
-        meant = as_meant(go2, trained)
+        meant = with_policy_posture(go2, trained)
         assert meant.posture == task.posture
         assert meant.contract.command_range == task.command_range == ((-0.5, 0.5), (0.0, 0.0), (-0.5, 0.5))
         config = json.loads((trained.parent / "config.json").read_text())
@@ -237,7 +237,7 @@ class TestCommands:
         )
         assert code == 0, err
         log = read_log(here / "log.parquet")
-        early = log.time_s < as_meant(go2, trained).posture.rise_s - 0.1
+        early = log.time_s < with_policy_posture(go2, trained).posture.rise_s - 0.1
         assert not log.command[early].any()
         assert np.abs(log.command).max() <= 0.5
         assert log.metadata["posture"] == "hind legs"

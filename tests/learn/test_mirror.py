@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.mirror import Mirror, mirror_joints, mirror_observation
+from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints, mirror_observation
 from surefoot.learn.task import walk
 from surefoot.policy.observation import Observer
 from surefoot.sim import Worlds
@@ -28,7 +28,7 @@ class TestSymmetry:
 
     def test_twice_mirrored_is_the_same(self, robot):
         env = WalkEnv(robot, walk(robot), 4)
-        mirror = Mirror(robot, env.mirror_parts())
+        mirror = SymmetryAugmentation(robot, env.mirror_parts())
         obs = env.get_observations()
         action = torch.randn(4, robot.contract.n_joints)
         once, moved = mirror(None, obs, action)

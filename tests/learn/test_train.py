@@ -14,14 +14,14 @@ from surefoot.learn import checkpoint
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.task import walk
-from surefoot.learn.train import Progress, train
+from surefoot.learn.train import TrainingProgress, train
 from surefoot.policy import OnnxPolicy
 from surefoot.robot import load_robot
 
 
 class TestTraining:
     def test_the_result_is_a_folder_with_everything(self, robot, tmp_path):
-        shown: list[Progress] = []
+        shown: list[TrainingProgress] = []
         policy = small_train(robot, tmp_path, show=shown.append)
         assert policy == tmp_path / "policy.onnx"
         loaded = OnnxPolicy.load(policy)
@@ -52,7 +52,7 @@ class TestTraining:
 
     def test_the_same_call_continues(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=2)
-        shown: list[Progress] = []
+        shown: list[TrainingProgress] = []
         small_train(go2, tmp_path, iterations=3, show=shown.append)
         assert [p.iteration for p in shown] == [3]
         before = (tmp_path / "policy.onnx").read_bytes()

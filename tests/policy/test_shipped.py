@@ -10,7 +10,7 @@ import pytest
 from support.paths import GOLDEN
 
 from surefoot.policy import OnnxPolicy
-from surefoot.policy.agents import as_meant, make_agent
+from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.sim import Worlds
 from surefoot.sim.twin import load_twin, shipped_twins
 from surefoot.verify.evaluate import evaluate
@@ -63,7 +63,7 @@ class TestWalk:
 
 class TestBiped:
     def test_rises_and_stays_up(self, go2):
-        meant = as_meant(go2, go2.path.parent / "policies" / "biped.onnx")
+        meant = with_policy_posture(go2, go2.path.parent / "policies" / "biped.onnx")
         result = evaluate(
             meant, lambda n: Worlds(meant, n), lambda n: make_agent("biped", meant, n), episodes=5, straight_episodes=2
         )

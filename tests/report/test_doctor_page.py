@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from support.pages import HOSTILE, checked, parsed
 
-from surefoot.logs.doctor.findings import Delay, Diagnosis, Finding, Span
+from surefoot.logs.doctor.findings import Delay, Finding, LogReport, TimeSpan
 from surefoot.report.charts.svg import escape
 from surefoot.report.doctor_page import doctor_page
 
 
 @pytest.fixture
-def diagnosis(log) -> Diagnosis:
+def diagnosis(log) -> LogReport:
     """Every kind of finding once; the second episode is cut in its middle."""
     first = log.joints[0]
     rows = log.episodes()[1]
     usable = np.ones(len(log.time_s), dtype=bool)
     usable[rows.start + 30 : rows.start + 60] = False
-    cut = Span(1, float(log.time_s[rows.start + 30]), float(log.time_s[rows.start + 60]))
+    cut = TimeSpan(1, float(log.time_s[rows.start + 30]), float(log.time_s[rows.start + 60]))
     findings = (
         Finding(
             "flipped-sign",
@@ -33,7 +33,14 @@ def diagnosis(log) -> Diagnosis:
         ),
         Finding("fall", "warning", "the robot fell", "gravity", "cut", "nothing", (), (cut,)),
         Finding(
-            "time-gap", "warning", "a gap of 0.3 s", "rows 30 to 31", "velocity", "queue", (), (cut, Span(0, 0.1, 0.2))
+            "time-gap",
+            "warning",
+            "a gap of 0.3 s",
+            "rows 30 to 31",
+            "velocity",
+            "queue",
+            (),
+            (cut, TimeSpan(0, 0.1, 0.2)),
         ),
         Finding(
             "position-velocity",
@@ -47,12 +54,19 @@ def diagnosis(log) -> Diagnosis:
         ),
         Finding("saturated", "warning", "all joints at the limit", "2 %", "clipped", "slower", log.joints, (cut,)),
         Finding(
-            "idle", "note", "stands still", "1 s", "little", "nothing", (), (Span(0, 0.0, 1.0), Span(999, 0.0, 1.0))
+            "idle",
+            "note",
+            "stands still",
+            "1 s",
+            "little",
+            "nothing",
+            (),
+            (TimeSpan(0, 0.0, 1.0), TimeSpan(999, 0.0, 1.0)),
         ),
     )
     coverage = np.zeros((5, 3, 3))
     coverage[2, 1] = (0.25, 0.5, 0.25)
-    return Diagnosis(
+    return LogReport(
         findings, usable, ((cut, "fall"),), Delay(0.012, 0.009, 0.016), 12.0, 60.0, coverage, "walk sideways"
     )
 
@@ -133,12 +147,12 @@ class TestDoctorPage:
             HOSTILE,
             HOSTILE,
             (HOSTILE, log.joints[0]),
-            (Span(0, math.nan, math.nan), Span(0, -5.0, 1e9)),
+            (TimeSpan(0, math.nan, math.nan), TimeSpan(0, -5.0, 1e9)),
         )
         worst = dataclasses.replace(
             diagnosis,
             findings=(finding,),
-            cuts=((Span(0, math.nan, 1.0), HOSTILE), (Span(0, 0.0, 1e9), HOSTILE)),
+            cuts=((TimeSpan(0, math.nan, 1.0), HOSTILE), (TimeSpan(0, 0.0, 1e9), HOSTILE)),
             usable=np.zeros(len(log.time_s), dtype=bool),
             delay=Delay(math.nan, math.nan, math.inf),
             usable_s=math.nan,

@@ -13,7 +13,7 @@ from surefoot.fit.diagnose import Diagnosis
 from surefoot.gap import COSTS, Measured, measure, schedule_of, scores
 from surefoot.gap.channels import PUBLISHED
 from surefoot.logs import RobotLog
-from surefoot.logs.doctor import diagnose
+from surefoot.logs.doctor import check_log
 from surefoot.report.gap_figures import joint_torques, torque_panels, typical_piece
 from surefoot.report.gap_page import gap_page
 
@@ -38,7 +38,7 @@ def page(robot, log, measured) -> str:
     return gap_page(
         measured,
         FOUND,
-        diagnose(log, robot),
+        check_log(log, robot),
         log,
         robot,
         {"seed": 0, "command": "surefoot gap"},

@@ -10,8 +10,8 @@ from support.postures import HIND, pitched
 from surefoot.errors import GapError, PolicyError, SurefootError
 from surefoot.gap import schedule_of
 from surefoot.logs import RobotLog
-from surefoot.logs.doctor import diagnose
-from surefoot.policy import OnnxPolicy, as_meant, attach, write_mlp
+from surefoot.logs.doctor import check_log
+from surefoot.policy import OnnxPolicy, attach, with_policy_posture, write_mlp
 from surefoot.robot import LEVEL
 from surefoot.robot.posture import POSTURE_KEY, read_posture
 from surefoot.sim.frames import in_heading_frame, yaw_of
@@ -57,7 +57,7 @@ class TestInAPolicyFile:
             [(np.zeros((contract.observation_size, contract.n_joints)), np.zeros(contract.n_joints))],
             metadata=metadata,
         )
-        return as_meant(robot, path)
+        return with_policy_posture(robot, path)
 
     def test_is_read_back_to_the_last_bit(self, robot, tmp_path):
         said = replace(
@@ -82,7 +82,7 @@ class TestInAPolicyFile:
 
     def test_a_file_that_says_nothing_means_the_robot_as_it_is(self, robot, tmp_path):
         assert self.write(tmp_path / "plain.onnx", robot, {}) is robot
-        assert as_meant(robot, "zero") is robot
+        assert with_policy_posture(robot, "zero") is robot
 
     @pytest.mark.parametrize(
         ("field", "value"),
@@ -194,11 +194,11 @@ class TestSchedule:
 
 class TestDoctor:
     def codes(self, robot, metadata):
-        return [finding.code for finding in diagnose(log_of(robot, (6.0, 6.0), metadata), robot).findings]
+        return [finding.code for finding in check_log(log_of(robot, (6.0, 6.0), metadata), robot).findings]
 
     def test_a_log_of_another_posture_asks_for_its_policy(self, robot):
         metadata = {"posture": "hind legs"}
-        finding = diagnose(log_of(robot, (6.0, 6.0), metadata), robot).findings[0]
+        finding = check_log(log_of(robot, (6.0, 6.0), metadata), robot).findings[0]
         assert (finding.code, finding.severity) == ("posture", "error")
         assert finding.title == "the log is of a robot in the posture 'hind legs'; give its policy with --policy"
         assert "posture" not in self.codes(replace(robot, posture=HIND), metadata)

@@ -9,7 +9,7 @@ from surefoot.adapt import Adaptation, read_adaptation, write_adaptation
 from surefoot.adapt.curves import LIMIT_SHARE, groups_of, limit_of
 from surefoot.errors import FitError, TwinError
 from surefoot.sim import Worlds, load_twin
-from surefoot.sim.network import Group, Network, random_net, read_network
+from surefoot.sim.network import JointGroup, Network, random_net, read_network
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import Adds
 from surefoot.sim.twin import Twin
@@ -20,7 +20,9 @@ def some_network(robot, adds: Adds = "torque", seed: int = 0) -> Network:
     groups = []
     for joints in groups_of(robot, per_joint=False).values():
         layers = tuple((rng.normal(0, 0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in ((3, 8), (8, 4), (4, 1)))
-        groups.append(Group(tuple(robot.contract.joints[k] for k in joints), layers, limit_of(robot, joints, adds)))
+        groups.append(
+            JointGroup(tuple(robot.contract.joints[k] for k in joints), layers, limit_of(robot, joints, adds))
+        )
     return Network(adds, tuple(groups))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from surefoot.adapt.adaptation import Adaptation
 from surefoot.robot import Robot
-from surefoot.sim.network import Group, Network
+from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds
 
 SPANS = dict(
@@ -23,7 +23,7 @@ def network(robot: Robot, adds: Adds = "torque", sizes: tuple[int, ...] = (3, 8,
     groups = []
     for members in (joints[:-1:2], joints[1:-1:2]):
         layers = tuple((rng.normal(0, 0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in pairwise(sizes))
-        groups.append(Group(tuple(members), layers, rng.uniform(1, 3) * (1.0 if adds == "torque" else 0.03)))
+        groups.append(JointGroup(tuple(members), layers, rng.uniform(1, 3) * (1.0 if adds == "torque" else 0.03)))
     return Network(adds, tuple(group for group in groups if group.joints))
 
 

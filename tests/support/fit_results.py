@@ -4,10 +4,10 @@ import numpy as np
 
 from surefoot.adapt import make_knobs
 from surefoot.adapt.adaptation import Adaptation, Fitted
-from surefoot.fit.result import FitResult, Step
+from surefoot.fit.result import FitResult, SearchIteration
 from surefoot.gap import Gap, Measured
 from surefoot.gap.channels import PUBLISHED, channels_of
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import RobotSamples
 from surefoot.gap.schedule import Schedule
 from surefoot.gap.simulate import Simulated, Simulator
 from surefoot.robot import Robot
@@ -59,7 +59,7 @@ def measured(robot: Robot, total: float, floor: float, limit: float, episodes: i
     )
     return Measured(
         gap,
-        RobotSide(samples, piece, channels, spread),
+        RobotSamples(samples, piece, channels, spread),
         runs,
         Simulator(robot, lambda count: None, schedule, PUBLISHED),
     )
@@ -97,7 +97,7 @@ def made(
     knobs = fitted(robot)
     start, end = (np.array([getattr(knob, name) for knob in knobs]) for name in ("start", "value"))
     steps = tuple(
-        Step(i, cost, 60 * (i + 1), 8640.0 * (i + 1), 33.0 * (i + 1), tuple(end + 0.3**i * (start - end)))
+        SearchIteration(i, cost, 60 * (i + 1), 8640.0 * (i + 1), 33.0 * (i + 1), tuple(end + 0.3**i * (start - end)))
         for i, cost in enumerate(costs)
     )
     rng = np.random.default_rng(0)

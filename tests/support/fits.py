@@ -8,7 +8,7 @@ from support import walks
 from surefoot.fit.family import FitSettings
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Fit, Progress
+from surefoot.fit.run import Fit, FitProgress
 from surefoot.gap import schedule_of
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
@@ -27,7 +27,7 @@ def make_fit(
     log: RobotLog,
     free: tuple[str, ...] = ("dry_friction_nm",),
     journal: Journal | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[FitProgress], None] | None = None,
     **settings: Any,
 ) -> Fit:
     usual: dict[str, Any] = {"tie": "all", "quantile": QUICK}

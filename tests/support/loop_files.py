@@ -7,7 +7,7 @@ import numpy as np
 from surefoot.files import json_ready
 from surefoot.logs import RobotLog
 from surefoot.robot import Robot
-from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, Falls, Side
+from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, FallCounts, Side
 from surefoot.verify.fit_gap import FitGap
 from surefoot.verify.paths import Track
 from surefoot.verify.rules import Reason
@@ -113,7 +113,7 @@ def verdict_figures(go: bool = True, fit: FitGap | None = CLOSED) -> dict[str, A
 
     change = {name: Estimate(-0.5, -0.6, -0.4, 20) for name in PER_EPISODE}
     named = tuple(
-        Compared(name, side(1.0), side(0.5), change, Falls(44, 0, 0, 0), Falls(20, 1, 0, 0))
+        Compared(name, side(1.0), side(0.5), change, FallCounts(44, 0, 0, 0), FallCounts(20, 1, 0, 0))
         for name in ("nominal", "adapted", "twin go2-identified")
     )
     reasons = (

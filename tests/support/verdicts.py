@@ -7,7 +7,7 @@ import numpy as np
 from surefoot.adapt import Adaptation, Fitted, make_knobs
 from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot
-from surefoot.verify.compare import Compared, Estimate, Falls, Side
+from surefoot.verify.compare import Compared, Estimate, FallCounts, Side
 from surefoot.verify.rules import ADAPTED, NOMINAL, judge
 from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
@@ -37,7 +37,7 @@ OLD = {
     "action_change": 0.2,
     "joint_acceleration_rad_s2": 100.0,
 }
-NO_FALLS = Falls(40, 0, 0, 0)
+NO_FALLS = FallCounts(40, 0, 0, 0)
 
 
 def adaptation_of(robot: Robot) -> Adaptation:
@@ -67,7 +67,12 @@ def about(value: float, half: float = 0.0) -> Estimate:
 
 
 def made(
-    name: str, half: float = 0.001, falls: Falls = NO_FALLS, pushed: Falls = NO_FALLS, cost: float = 1.0, **new: float
+    name: str,
+    half: float = 0.001,
+    falls: FallCounts = NO_FALLS,
+    pushed: FallCounts = NO_FALLS,
+    cost: float = 1.0,
+    **new: float,
 ) -> Compared:
     """A simulator in which the new policy is like the old one but for what is given."""
     after = OLD | new

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from surefoot.adapt import Adaptation, Fitted
-from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
+from surefoot.verify.candidates import (
+    KnobInterval,
+    characterized,
+    correlations,
+    draw,
+    settings_at,
+    spans_of,
+    worst_corner,
+)
 
 
 class TestCandidates:
@@ -52,9 +60,10 @@ class TestCandidates:
         assert adaptation.settings["delay_s"] == [0.01] * n
 
     @staticmethod
-    def spans(count: int) -> list[Span]:
+    def spans(count: int) -> list[KnobInterval]:
         return [
-            Span(Fitted(f"k{i}", "delay_s", (), "s", 0.0, 0.6, (0.0, 1.0), (0.0, 1.0)), 0.0, 1.0) for i in range(count)
+            KnobInterval(Fitted(f"k{i}", "delay_s", (), "s", 0.0, 0.6, (0.0, 1.0), (0.0, 1.0)), 0.0, 1.0)
+            for i in range(count)
         ]
 
     def test_the_knob_that_hurts_is_named(self) -> None:

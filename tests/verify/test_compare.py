@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surefoot.verify.compare import Estimate, Falls, estimate, student, widened
+from surefoot.verify.compare import Estimate, FallCounts, estimate, student, widened
 
 
 class TestEstimates:
@@ -34,7 +34,7 @@ class TestFalls:
     @pytest.mark.parametrize(("only_before", "only_after"), [(0, 0), (0, 4), (3, 5), (7, 1)])
     def test_chance_is_the_sign_test(self, only_before, only_after) -> None:
         both = 2
-        found = Falls(50, both + only_before, both + only_after, only_after).chance
+        found = FallCounts(50, both + only_before, both + only_after, only_after).chance
         differ = only_before + only_after
         assert found == pytest.approx(
             stats.binomtest(only_after, differ, alternative="greater").pvalue if differ else 1.0
@@ -42,4 +42,4 @@ class TestFalls:
 
     def test_counted_in_pairs(self) -> None:
         old, new = np.array([1, 1, 0, 0, 0], bool), np.array([1, 0, 1, 1, 0], bool)
-        assert Falls.of(old, new) == Falls(5, 2, 3, 2)
+        assert FallCounts.of(old, new) == FallCounts(5, 2, 3, 2)

@@ -10,7 +10,7 @@ from support.loop_files import ADAPTED_GAP, BEFORE_GAP
 from support.verdicts import FEW, FULL, GOOD, SAME, adaptation_of, made, rules
 
 from surefoot.adapt import write_adaptation
-from surefoot.verify.compare import Falls
+from surefoot.verify.compare import FallCounts
 from surefoot.verify.fit_gap import UNKNOWN, FitGap, read_fit_gap
 from surefoot.verify.rules import ADAPTED, NOMINAL, judge, set_aside
 
@@ -116,7 +116,7 @@ class TestNominal:
             assert "a gap of 0.192" in aside
 
     def test_falls_and_strain_there_always_count(self) -> None:
-        poor = dataclasses.replace(made(NOMINAL, cost=5.0), falls=Falls(40, 0, 20, 20))
+        poor = dataclasses.replace(made(NOMINAL, cost=5.0), falls=FallCounts(40, 0, 20, 20))
         reasons, _ = judge([poor, GOOD], None, [], FULL, fit=FitGap.of(figures()))
         assert {reason.rule for reason in reasons} == {"more falls", "energy", "falls too often"}
 

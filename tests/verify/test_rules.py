@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.verdicts import FULL, GOOD, OLD, SAME, made, rules
 
-from surefoot.verify.compare import PER_EPISODE, Falls, estimate
+from surefoot.verify.compare import PER_EPISODE, FallCounts, estimate
 from surefoot.verify.rules import (
     ADAPTED,
     CLEARLY_WORSE,
@@ -103,7 +103,7 @@ class TestFalls:
     @pytest.mark.parametrize("kind", ["falls", "pushed"])
     @pytest.mark.parametrize("where", [NOMINAL, ADAPTED, POOLED])
     def test_more_than_chance_explains(self, kind, where) -> None:
-        falls: dict[str, Any] = {kind: Falls(100, 0, 4, 4)}
+        falls: dict[str, Any] = {kind: FallCounts(100, 0, 4, 4)}
         named = [
             made(NOMINAL, **(falls if where == NOMINAL else {})),
             made(ADAPTED, velocity_error_m_s=0.08, **(falls if where == ADAPTED else {})),
@@ -111,27 +111,27 @@ class TestFalls:
         assert rules(*named, pooled=made(POOLED, **falls) if where == POOLED else None) == {("more falls", where)}
 
     def test_a_few_everywhere_are_too_many_together(self) -> None:
-        few: dict[str, Any] = {"falls": Falls(40, 0, 3, 3)}
+        few: dict[str, Any] = {"falls": FallCounts(40, 0, 3, 3)}
         assert rules(made(NOMINAL, **few), GOOD) == set()
         better = made(ADAPTED, velocity_error_m_s=0.08, **few)
         assert rules(made(NOMINAL, **few), better, pooled=made(POOLED, **few)) == {("more falls", TOGETHER)}
 
     def test_a_virtual_robot_that_falls_often_now(self) -> None:
-        assert ("falls too often", "twin") in rules(SAME, GOOD, made("twin", falls=Falls(20, 1, 4, 3)))
+        assert ("falls too often", "twin") in rules(SAME, GOOD, made("twin", falls=FallCounts(20, 1, 4, 3)))
 
     def test_what_chance_explains(self) -> None:
-        assert rules(made(NOMINAL, falls=Falls(100, 3, 4, 3)), GOOD) == set()
+        assert rules(made(NOMINAL, falls=FallCounts(100, 3, 4, 3)), GOOD) == set()
 
     def test_fewer_falls_are_no_reason(self) -> None:
-        assert rules(made(NOMINAL, falls=Falls(100, 20, 2, 1)), GOOD) == set()
+        assert rules(made(NOMINAL, falls=FallCounts(100, 20, 2, 1)), GOOD) == set()
 
     def test_one_of_many_candidates_needs_more(self) -> None:
-        four = made("candidate 1", pushed=Falls(8, 0, 4, 4))
+        four = made("candidate 1", pushed=FallCounts(8, 0, 4, 4))
         assert rules(SAME, GOOD, candidates=(four,)) == {("more falls", "candidate 1")}
         assert rules(SAME, GOOD, candidates=(four, *[made(f"candidate {k}") for k in range(2, 17)])) == set()
 
     def test_a_robot_that_falls_as_often_as_before_is_still_not_ready(self) -> None:
         count = round(100 * MOST_FALLS) + 1
-        assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, falls=Falls(100, count, count, 0))) == {
+        assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, falls=FallCounts(100, count, count, 0))) == {
             ("falls too often", ADAPTED)
         }

@@ -8,7 +8,7 @@ from support.verdicts import SMALL, Throw, adaptation_of, agents, judged
 
 from surefoot.adapt import Adaptation
 from surefoot.report.verdict_page import verdict_page
-from surefoot.sim.network import Group, Network
+from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import TorqueCurve
 from surefoot.sim.twin import Twin
@@ -55,7 +55,7 @@ class TestVerdict:
         plain = judged(go2, "trot", "trot", ONE, twin=Twin("mine", Physics(go2, {})))
 
         push = TorqueCurve(tuple(range(12)), (-9.0, 9.0), (3.0, 3.0))
-        pull = Network("action", (Group(go2.contract.joints, ((np.zeros((1, 3)), np.full(1, 9.0)),), 0.1),))
+        pull = Network("action", (JointGroup(go2.contract.joints, ((np.zeros((1, 3)), np.full(1, 9.0)),), 0.1),))
         fitted = Adaptation.physics
         monkeypatch.setattr(
             Adaptation, "physics", lambda self, robot: dataclasses.replace(fitted(self, robot), curves=(push,))

@@ -46,7 +46,7 @@ class Knot(Knob):
 
 
 @dataclass(frozen=True)
-class Span:
+class KnotGrid:
     """Where the knots over one input lie, for each joint."""
 
     input: int
@@ -64,7 +64,7 @@ class CurvedSpace(SearchSpace):
     """Parameters and curves, as one space."""
 
     adds: Adds = "torque"
-    spans: tuple[Span, ...] = ()
+    spans: tuple[KnotGrid, ...] = ()
 
     def apply(self, worlds: Worlds, points: np.ndarray, pieces: int) -> None:
         """Set up worlds[p * pieces : (p + 1) * pieces] as point p of `points`, (n, n_knobs)."""
@@ -107,7 +107,7 @@ class CurvedSpace(SearchSpace):
         ]
         return lambda inputs: np.sum([np.interp(inputs[:, k], x, y) for k, x, y in lines], axis=0)
 
-    def _knots(self, coordinates: np.ndarray, span: Span) -> np.ndarray:
+    def _knots(self, coordinates: np.ndarray, span: KnotGrid) -> np.ndarray:
         """Values at the knots over one input, (n, n_joints, knots)."""
         values = self.values(coordinates)
         made = np.zeros((len(values), self.robot.contract.n_joints, span.knots))
@@ -140,7 +140,7 @@ def with_curves(
                 if name == "position"
                 or place != KNOTS[name] // 2  # without error or motion nothing is added: that is the position's part
             ]
-        spans.append(Span(INPUTS.index(name), low, apart))
+        spans.append(KnotGrid(INPUTS.index(name), low, apart))
     return CurvedSpace(space.base, (*space.knobs, *knots), adds=adds, spans=tuple(spans))
 
 

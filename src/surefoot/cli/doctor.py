@@ -12,12 +12,12 @@ from surefoot.cli.console import Console, say
 from surefoot.cli.plain import say_plain
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import check_place, write_text
-from surefoot.logs.doctor import Diagnosis, Finding, diagnose
-from surefoot.logs.doctor.findings import Span, listed
+from surefoot.logs.doctor import Finding, LogReport, check_log
+from surefoot.logs.doctor.findings import TimeSpan, listed
 from surefoot.logs.robot_log import read_log
 from surefoot.logs.time_unit import in_seconds
 from surefoot.policy import OnnxPolicy
-from surefoot.policy.agents import BUILT_IN, meant_by
+from surefoot.policy.agents import BUILT_IN, with_policy_posture
 from surefoot.robot import Robot, load_robot
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -52,38 +52,38 @@ def doctor(
     described = load_robot(robot)
     content = read_log(log)
     loaded = None if policy is None else _policy(policy, described)
-    described = described if loaded is None else meant_by(described, loaded)
-    diagnosis = diagnose(content, described, loaded, needed_s=needed_s)
+    described = described if loaded is None else with_policy_posture(described, loaded)
+    report = check_log(content, described, loaded, needed_s=needed_s)
     if json:
-        say_plain(_json(diagnosis))
+        say_plain(_json(report))
     else:
-        show(diagnosis, Console())
+        show(report, Console())
     if html is not None:
         from surefoot.report.doctor_page import doctor_page
 
         content = in_seconds(content, described.contract.control_dt_s)  # as the doctor looked at it
-        write_text(html, doctor_page(diagnosis, content, described, f"{log.name} on {described.name}"))
+        write_text(html, doctor_page(report, content, described, f"{log.name} on {described.name}"))
         if not json:
             say(Console(), f"wrote {html}")
-    return diagnosis.exit_code
+    return report.exit_code
 
 
-def show(diagnosis: Diagnosis, console: Console) -> None:
+def show(report: LogReport, console: Console) -> None:
     """Print the findings, worst first, and one line that sums up."""
-    for finding in diagnosis.findings:
+    for finding in report.findings:
         _show(finding, console)
-    if diagnosis.proposal:
-        console.print(Text(f"next: {diagnosis.proposal}"))
-    delay = diagnosis.delay
+    if report.proposal:
+        console.print(Text(f"next: {report.proposal}"))
+    delay = report.delay
     late = (
         ""
         if delay is None
         else f"; actions act after {delay.seconds * 1e3:.0f} ms ({delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f})"
     )
-    verdict = VERDICTS[diagnosis.exit_code]
+    verdict = VERDICTS[report.exit_code]
     console.print(
         Text(
-            f"{verdict}: {diagnosis.usable_s / 60:.1f} of {diagnosis.needed_s / 60:.1f} minutes that a fit needs{late}",
+            f"{verdict}: {report.usable_s / 60:.1f} of {report.needed_s / 60:.1f} minutes that a fit needs{late}",
             style="bold",
         )
     )
@@ -99,12 +99,12 @@ def _show(finding: Finding, console: Console) -> None:
     console.print(Padding(body, (0, 0, 0, 4)))
 
 
-def _where(spans: tuple[Span, ...]) -> str:
+def _where(spans: tuple[TimeSpan, ...]) -> str:
     return listed([f"episode {s.episode} {s.start_s:.2f}–{s.end_s:.2f} s" for s in spans], MOST_SPANS)
 
 
-def _json(diagnosis: Diagnosis) -> str:
-    return json.dumps(diagnosis.to_dict(), indent=1)
+def _json(report: LogReport) -> str:
+    return json.dumps(report.to_dict(), indent=1)
 
 
 def _policy(name: str, robot: Robot) -> OnnxPolicy:

@@ -13,7 +13,7 @@ from rich.table import Table
 from surefoot import __version__
 from surefoot.cli.console import Console, cell, say
 from surefoot.files import check_place, json_ready, write_json
-from surefoot.policy.agents import Agent, as_meant, make_agent
+from surefoot.policy.agents import Agent, make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import load_twin
 from surefoot.sim.worlds import Worlds
@@ -95,7 +95,7 @@ def run(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Evaluate, and the figures with their provenance."""
     hidden = None if twin is None else load_twin(twin)
-    robot = as_meant(robot, policy)
+    robot = with_policy_posture(robot, policy)
 
     def make_worlds(n: int) -> Worlds:
         return (

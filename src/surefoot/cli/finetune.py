@@ -15,7 +15,7 @@ from surefoot.adapt import read_adaptation
 from surefoot.cli.console import Console, cell, say
 from surefoot.errors import PolicyError, SurefootError
 from surefoot.files import check_folder, json_ready, read_state, write_json
-from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
+from surefoot.policy.agents import PolicyAgent, make_agent, with_policy_posture
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.physics import Physics
@@ -84,9 +84,9 @@ def finetune_policy(
         episodes: to measure with, before and after; 0 leaves that out
     """
     try:
-        from surefoot.cli.train import Screen
+        from surefoot.cli.train import TrainingScreen
         from surefoot.learn.finetune import FineTuneSettings, adaptation_hash, finetune
-        from surefoot.learn.loop import Length, Progress
+        from surefoot.learn.loop import Length, TrainingProgress
         from surefoot.learn.task import load_task
     except ImportError as missing:
         raise SurefootError(
@@ -104,7 +104,7 @@ def finetune_policy(
     described = load_robot(robot)
     found = read_adaptation(adaptation, described)
     old = _policy(policy, described, out)
-    described = meant_by(described, old)
+    described = with_policy_posture(described, old)
     physics = found.physics(described)
     settings = FineTuneSettings(
         spread=spread, anchor=anchor, steady=steady, trim_s=trim_s, judges=judges, mirrored=mirrored, worlds=worlds
@@ -133,10 +133,10 @@ def finetune_policy(
         before = json_ready(result.to_dict())
     if before is not None:  # what was measured after an earlier run is not of the policy that will be there
         _write(out, provenance, {"before": before})
-    last: list[Progress] = []
-    with Screen(console, out) as screen:
+    last: list[TrainingProgress] = []
+    with TrainingScreen(console, out) as screen:
 
-        def show(progress: Progress) -> None:
+        def show(progress: TrainingProgress) -> None:
             last[:] = [progress]
             screen.show(progress)
 

@@ -14,7 +14,7 @@ from surefoot.adapt import ADAPTATION, write_adaptation
 from surefoot.adapt.export import write_mjcf
 from surefoot.cli.adapt import adaptation_table
 from surefoot.cli.console import Console, say
-from surefoot.cli.fit_screen import Screen
+from surefoot.cli.fit_screen import FitScreen
 from surefoot.cli.inputs import REPLAY, TOO_SHORT, make_driver, named_policy, provenance, refuse_ill, virtual_robot
 from surefoot.cli.rehearsal import FILES as REHEARSAL_FILES
 from surefoot.cli.rehearsal import Planned, run_rehearsal
@@ -23,15 +23,14 @@ from surefoot.files import check_folder, read_text, write_json, write_text
 from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_space
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Fit, Progress
+from surefoot.fit.run import Fit, FitProgress
 from surefoot.gap import schedule_of
 from surefoot.gap.match_state import HORIZONS, refuse_clock, refuse_unknown_base
 from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.journal import Journal
 from surefoot.logs import read_log
-from surefoot.logs.doctor import Diagnosis
-from surefoot.logs.doctor import diagnose as check
-from surefoot.policy.agents import as_meant
+from surefoot.logs.doctor import LogReport, check_log
+from surefoot.policy.agents import with_policy_posture
 from surefoot.report.added_figures import adds_of
 from surefoot.report.fit_page import fit_page, verdict
 from surefoot.report.torque_words import torque_words
@@ -142,7 +141,7 @@ def fit(
         raise FitError("give a log to fit, or --rehearse to see what a log would tell")
     content = read_log(log)
     policy = policy or named_policy(content, described, log)
-    described = described if replay else as_meant(described, policy)
+    described = described if replay else with_policy_posture(described, policy)
     driver = make_driver(policy, described, seed)
     if cost in HORIZONS:
         refuse_unknown_base(content)
@@ -162,9 +161,9 @@ def fit(
         "settle_s": settle_s,
         "versions": facts["versions"],
     }
-    with Screen(console) as screen:
-        screen.show(Progress("checking the log"))
-        checked = check(content, described, driver.policy)
+    with FitScreen(console) as screen:
+        screen.show(FitProgress("checking the log"))
+        checked = check_log(content, described, driver.policy)
         refuse_ill(checked, log, robot, allowed=(TOO_SHORT, NO_COMMAND) if replay else (TOO_SHORT,))
         _refuse_falls(checked)
         if (
@@ -253,7 +252,7 @@ def _refuse_idle(
         raise FitError(f"{', '.join(sorted(both))} is both free and fixed; give one")
 
 
-def _refuse_falls(checked: Diagnosis) -> None:
+def _refuse_falls(checked: LogReport) -> None:
     """A log that is mostly falls: the search would find a simulator that falls in the same way, without any meaning."""
     for finding in checked.findings:
         if finding.code == "fall" and finding.severity != "note":

@@ -12,12 +12,12 @@ from rich.text import Text
 
 from surefoot.cli.console import Console, cell, say
 from surefoot.cli.live import OnScreen
-from surefoot.fit.run import Progress
+from surefoot.fit.run import FitProgress
 
 LINE_EVERY_S = 10.0
 
 
-class Screen(OnScreen):
+class FitScreen(OnScreen):
     """Progress on one screen where there is one, as a line now and then where there is not."""
 
     def __init__(self, console: Console):
@@ -25,11 +25,11 @@ class Screen(OnScreen):
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._printed, self._stage = 0.0, ""
 
-    def named(self, family: str) -> Callable[[Progress], None]:
+    def named(self, family: str) -> Callable[[FitProgress], None]:
         """Show the progress of one family of several."""
         return lambda progress: self.show(replace(progress, stage=f"{family}: {progress.stage}"))
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: FitProgress) -> None:
         """Show where a fit stands."""
         if self._live is not None:
             self._live.update(_screen(progress))
@@ -38,7 +38,7 @@ class Screen(OnScreen):
             say(self._console, _line(progress))
 
 
-def _line(progress: Progress) -> str:
+def _line(progress: FitProgress) -> str:
     if not progress.evaluations:
         return progress.stage
     return (
@@ -48,11 +48,11 @@ def _line(progress: Progress) -> str:
     )
 
 
-def _floor(progress: Progress, before: str, after: str = "") -> str:
+def _floor(progress: FitProgress, before: str, after: str = "") -> str:
     return "" if math.isnan(progress.floor) else f"{before}{progress.floor:.4f}{after}"
 
 
-def _left(progress: Progress) -> str:
+def _left(progress: FitProgress) -> str:
     return (
         f"about {max(progress.remaining_s, 0.0) / 60:.1f} min left"
         if progress.remaining_s == progress.remaining_s
@@ -60,7 +60,7 @@ def _left(progress: Progress) -> str:
     )
 
 
-def _screen(progress: Progress) -> Group:
+def _screen(progress: FitProgress) -> Group:
     head = Table.grid(padding=(0, 2))
     head.add_row(Text("stage", style="bold"), progress.stage)
     if progress.evaluations:

@@ -32,9 +32,8 @@ from surefoot.gap.schedule import SETTLE_S, finite_rows
 from surefoot.gap.scores import state_score
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog, read_log
-from surefoot.logs.doctor import Diagnosis as Checked
-from surefoot.logs.doctor import diagnose as check
-from surefoot.policy.agents import as_meant
+from surefoot.logs.doctor import LogReport, check_log
+from surefoot.policy.agents import with_policy_posture
 from surefoot.report.gap_page import gap_page
 from surefoot.report.rrd import refuse_missing, write_rrd
 from surefoot.robot import load_robot
@@ -99,7 +98,7 @@ def measure_gap(
             "a gap is measured with the policy in the loop; legs in the air are fitted with `surefoot fit LOG --policy"
             " replay`"
         )
-    described = as_meant(described, policy)
+    described = with_policy_posture(described, policy)
     change = None if adaptation is None else changed_simulator(adaptation, described)
     diagnose = diagnose and change is None
     driver = make_driver(policy, described, seed)
@@ -121,7 +120,7 @@ def measure_gap(
             return lambda done, total: shown.update(task, completed=done, total=total)
 
         stage("checking the log")
-        checked = check(content, described, driver.policy)
+        checked = check_log(content, described, driver.policy)
         refuse_ill(checked, log, robot)
         schedule = schedule_of(content, described, checked.usable, settle_s)
         identity = {
@@ -254,7 +253,9 @@ def _worst(gap: Gap) -> Table:
     return table
 
 
-def _warnings(log: RobotLog, driver: Driver, checked: Checked, measured: Measured, path: Path, robot: str) -> list[str]:
+def _warnings(
+    log: RobotLog, driver: Driver, checked: LogReport, measured: Measured, path: Path, robot: str
+) -> list[str]:
     said = log.metadata.get("policy_hash")
     found = []
     if isinstance(said, str) and said != driver.hash:

@@ -15,7 +15,7 @@ from surefoot.adapt import ADAPTATION, read_adaptation
 from surefoot.errors import GapError
 from surefoot.files import file_hash, sha256, yaml_comment
 from surefoot.logs import RobotLog
-from surefoot.logs.doctor import Diagnosis as Checked
+from surefoot.logs.doctor import LogReport
 from surefoot.policy.agents import BUILT_IN, Agent, PolicyAgent, ZeroAgent, make_agent
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
@@ -79,7 +79,7 @@ def provenance(command: str, path: Path, log: RobotLog, robot: Robot, driver: Dr
     }
 
 
-def refuse_ill(checked: Checked, log: Path, robot: str, allowed: tuple[str, ...] = (TOO_SHORT,)) -> None:
+def refuse_ill(checked: LogReport, log: Path, robot: str, allowed: tuple[str, ...] = (TOO_SHORT,)) -> None:
     """Refuse what the doctor calls unusable; `allowed` codes are for others to judge."""
     for finding in checked.findings:
         if finding.severity == "error" and finding.code not in allowed:

@@ -28,7 +28,7 @@ from surefoot.cli.loop_steps import (
 from surefoot.errors import LogError, PolicyError, SurefootError, TwinError
 from surefoot.files import check_folder, file_hash, note_input, write_text
 from surefoot.logs import read_log
-from surefoot.policy.agents import PolicyAgent, make_agent, meant_by
+from surefoot.policy.agents import PolicyAgent, make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.load import shipped_robots
 from surefoot.sim.twin import Twin, load_twin
@@ -101,7 +101,7 @@ def loop(
     contents = {**files, robot: described.hash, policy: agent.hash} | (
         {} if twin is None or hidden is None else {twin: hidden.hash}
     )
-    usual_s = SECONDS + meant_by(described, agent.policy).posture.rise_s
+    usual_s = SECONDS + with_policy_posture(described, agent.policy).posture.rise_s
     plan = Plan(
         out,
         logs,

@@ -10,9 +10,9 @@ from surefoot import __version__
 from surefoot.cli.loop_steps import VIDEO, WALKS
 from surefoot.errors import SurefootError
 from surefoot.files import write_json
-from surefoot.policy.agents import as_meant, make_agent
+from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.sim.twin import load_twin
-from surefoot.verify.beside import film_beside, straight_lines
+from surefoot.verify.side_by_side import film_side_by_side, straight_lines
 from surefoot.verify.video import Walk, walk
 
 SECONDS = 10.0
@@ -22,7 +22,7 @@ SIZE = (480, 360)  # of each half, pixels: small enough to travel inside a page
 def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     """Write walks.json, and the video where this machine can draw one."""
     hidden = load_twin(twin)
-    robot = as_meant(hidden.robot, before)
+    robot = with_policy_posture(hidden.robot, before)
     hidden = hidden.with_robot(robot)
     rise_s = robot.posture.rise_s
     rising = np.zeros((round(rise_s * robot.contract.control_hz), 3))
@@ -41,7 +41,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
         walks[side] = walk(hidden.worlds(1, seed=seed, threads=1), agent, command)
         facts |= {f"{side}_policy": agent.label, f"{side}_hash": agent.hash}
     try:
-        film_beside(out / VIDEO, robot, walks, size=SIZE, comment=json.dumps(facts))
+        film_side_by_side(out / VIDEO, robot, walks, size=SIZE, comment=json.dumps(facts))
         says = f"{SECONDS + rise_s:g} s of both on {hidden.name}, {(out / VIDEO).stat().st_size / 1e6:.1f} MB"
     except (
         SurefootError,

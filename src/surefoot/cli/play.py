@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from surefoot import __version__
 from surefoot.cli.console import Console, say
 from surefoot.errors import SurefootError, TwinError
-from surefoot.policy.agents import as_meant, make_agent
+from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
 from surefoot.sim.worlds import Worlds
@@ -50,7 +50,7 @@ def play(
         command: forward m/s, left m/s and turn rad/s, held all the time
     """
     hidden = None if twin is None else load_twin(twin)
-    shown_robot = as_meant(load_robot(robot) if hidden is None else _robot_of(hidden, robot), policy)
+    shown_robot = with_policy_posture(load_robot(robot) if hidden is None else _robot_of(hidden, robot), policy)
     check_video(out, shown_robot, seconds, width, height)
     commands = schedule(shown_robot, seconds)
     if command is not None:

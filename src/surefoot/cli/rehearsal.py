@@ -9,7 +9,7 @@ from rich.table import Table
 
 from surefoot.adapt import read_priors
 from surefoot.cli.console import Console, cell, say
-from surefoot.cli.fit_screen import Screen
+from surefoot.cli.fit_screen import FitScreen
 from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy
 from surefoot.errors import FitError
 from surefoot.files import read_text, sha256, write_json, write_text
@@ -20,7 +20,7 @@ from surefoot.gap.schedule import LEAST_S, Schedule, finite_rows
 from surefoot.journal import Journal
 from surefoot.logs import read_log
 from surefoot.logs.recorder import USUAL_WALK_S
-from surefoot.policy.agents import as_meant
+from surefoot.policy.agents import with_policy_posture
 from surefoot.report.fit_page import fit_page
 from surefoot.robot import Robot
 
@@ -53,7 +53,7 @@ def run_rehearsal(
         assert log is not None
         assert content is not None
         policy = named_policy(content, robot, log)
-    robot = robot if policy == REPLAY else as_meant(robot, policy)
+    robot = robot if policy == REPLAY else with_policy_posture(robot, policy)
     driver = make_driver(policy, robot, settings.seed)
     known: dict[str, Any] = {
         "robot": robot.hash,
@@ -63,7 +63,7 @@ def run_rehearsal(
         "priors": "" if settings.priors is None else read_text(settings.priors, FitError),
         "versions": VERSIONS,
     }
-    with Screen(console) as screen:
+    with FitScreen(console) as screen:
         if content is None:
             schedule = _commands(robot, planned, settings.seed)
             noise = USUAL_NOISE

@@ -61,7 +61,7 @@ def train_policy(
     check_folder(out, FILES)
     described = load_robot(robot)
     made = load_task(task, described, randomization)
-    screen = Screen(console, out)
+    screen = TrainingScreen(console, out)
     with screen:
         policy = train(
             described,
@@ -86,7 +86,7 @@ def train_policy(
         console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))
 
 
-class Screen(OnScreen):
+class TrainingScreen(OnScreen):
     """Progress on one screen where there is one, as a line now and then where there is not, and in
     TensorBoard files.
     """
@@ -103,7 +103,7 @@ class Screen(OnScreen):
         super().__exit__(*reason)
         self._writer.close()
 
-    def show(self, progress: "Progress") -> None:  # type: ignore[name-defined]  # noqa: F821
+    def show(self, progress: "TrainingProgress") -> None:  # type: ignore[name-defined]  # noqa: F821
         """Show one iteration."""
         left_s = progress.elapsed_s / progress.iteration * (progress.iterations - progress.iteration)
         figures = {
@@ -134,7 +134,7 @@ class Screen(OnScreen):
             )
 
 
-def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-defined]  # noqa: F821
+def _screen(progress: "TrainingProgress", left_s: float) -> Table:  # type: ignore[name-defined]  # noqa: F821
     table = Table.grid(padding=(0, 2))
     rows = {
         "iteration": f"{progress.iteration} of {progress.iterations}",
@@ -158,6 +158,6 @@ def _screen(progress: "Progress", left_s: float) -> Table:  # type: ignore[name-
     return table
 
 
-def _standing(progress: "Progress") -> str:  # type: ignore[name-defined]  # noqa: F821
+def _standing(progress: "TrainingProgress") -> str:  # type: ignore[name-defined]  # noqa: F821
     """What is earned by being up, where a task pays for it: the figure that tells whether a robot learns to rise."""
     return f"standing {progress.rewards['stand_up']:.2f}/s  " if "stand_up" in progress.rewards else ""

@@ -14,11 +14,11 @@ from surefoot.cli.console import Console, cell, say
 from surefoot.cli.inputs import REPLAY, VERSIONS, Driver, make_driver
 from surefoot.errors import PolicyError, SurefootError, TwinError
 from surefoot.files import check_folder, file_hash, write_json, write_text
-from surefoot.policy.agents import as_meant
+from surefoot.policy.agents import with_policy_posture
 from surefoot.report.verdict_page import verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
-from surefoot.verify.compare import Compared, Estimate, Falls
+from surefoot.verify.compare import Compared, Estimate, FallCounts
 from surefoot.verify.fit_gap import read_fit_gap
 from surefoot.verify.verdict import Effort, Verdict, reach_verdict
 
@@ -84,7 +84,7 @@ def judge_policy(
     fitted = read_adaptation(adaptation.expanduser(), described)
     hidden = None if twin is None else _twin(twin, described)
     old, new = (_driver(name, described, seed) for name in (before, after))
-    described, other = (as_meant(described, name) for name in (before, after))
+    described, other = (with_policy_posture(described, name) for name in (before, after))
     if described.posture.name != other.posture.name:
         raise PolicyError(
             f"{before} means the posture {described.posture.name!r} and {after} {other.posture.name!r}; compare"
@@ -252,7 +252,7 @@ def _drift(value: Estimate) -> str:
     return f"{value.value:+.2f}" + (f" ±{value.half:.2f}" if math.isfinite(value.half) else "")
 
 
-def _most_fallen(falls: list[Falls], side: str) -> str:
+def _most_fallen(falls: list[FallCounts], side: str) -> str:
     one = max(falls, key=lambda count: getattr(count, side) / count.episodes)
     return f"{getattr(one, side)}/{one.episodes}"
 

@@ -18,8 +18,7 @@ import numpy as np
 from surefoot.adapt import SearchSpace
 from surefoot.fit.family import FIT_KINDS
 from surefoot.gap.channels import PUBLISHED, Channel, Kind
-from surefoot.gap.costs import Quantiles, Wasserstein, make_cost
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import Quantiles, RobotSamples, Wasserstein, make_cost
 from surefoot.gap.distance import sort_channels
 from surefoot.gap.match_state import HORIZONS, MatchState
 from surefoot.gap.measure import robot_side
@@ -35,7 +34,7 @@ BEYOND = 4.0  # of the robot's spread: what a simulator does further beyond the 
 
 
 @dataclass
-class Effort:
+class SearchEffort:
     """What a search has cost."""
 
     evaluations: int = 0  # candidates, whatever the number of pieces
@@ -71,7 +70,7 @@ class Problem:
     physics_hz: float | None = None
     kinds: tuple[Kind, ...] = FIT_KINDS
     cost: str = "wasserstein"
-    effort: Effort = field(default_factory=Effort)
+    effort: SearchEffort = field(default_factory=SearchEffort)
 
     def __post_init__(self) -> None:
         """Take the robot's samples once."""
@@ -104,13 +103,13 @@ class Problem:
         """Of the residuals: equally many for each channel."""
         return self._whole.channels
 
-    def side(self, pieces: np.ndarray | None) -> RobotSide:
+    def side(self, pieces: np.ndarray | None) -> RobotSamples:
         """The robot's samples of some pieces, in the units of the whole log."""
         if pieces is None:
             return self._whole
         rows = np.isin(self._whole.piece, pieces)
         renumbered = np.searchsorted(pieces, self._whole.piece[rows])
-        return RobotSide(self._whole.samples[rows], renumbered, self._whole.channels, self._whole.spread)
+        return RobotSamples(self._whole.samples[rows], renumbered, self._whole.channels, self._whole.spread)
 
     def evaluate(
         self,
@@ -154,7 +153,7 @@ class Problem:
         self.effort.evaluations += candidates
         self.effort.simulated_s += candidates * seconds
 
-    def _compare_quantiles(self, run: Simulated, side: RobotSide, residuals: bool, influence: bool) -> Answer:
+    def _compare_quantiles(self, run: Simulated, side: RobotSamples, residuals: bool, influence: bool) -> Answer:
         counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
         sorted_rows = [sort_channels(one) for one in run.samples] if residuals or self.cost == "wasserstein" else []
         if self._match is not None:
@@ -172,7 +171,7 @@ class Problem:
         found = np.stack([quantiles.residual(rows) for rows in sorted_rows])
         return Answer(found, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
 
-    def _compare_traces(self, run: Simulated, side: RobotSide, residuals: bool, influence: bool) -> Answer:
+    def _compare_traces(self, run: Simulated, side: RobotSamples, residuals: bool, influence: bool) -> Answer:
         """Simulator minus robot at every tick; the influence of a piece is its own part of them."""
         off = np.swapaxes((run.samples - side.samples) / side.spread.astype(np.float32), 1, 2).astype(
             float
@@ -184,7 +183,7 @@ class Problem:
         return Answer(off.reshape(len(off), -1) if residuals else np.zeros((len(off), 0)), cost, run.fallen, pulls)
 
 
-def _some(side: RobotSide, channels: np.ndarray) -> RobotSide:
+def _some(side: RobotSamples, channels: np.ndarray) -> RobotSamples:
     """The robot's side with some of the channels."""
     kept = tuple(channel for channel, keep in zip(side.channels, channels, strict=True) if keep)
-    return RobotSide(side.samples[:, channels], side.piece, kept, side.spread[channels])
+    return RobotSamples(side.samples[:, channels], side.piece, kept, side.spread[channels])

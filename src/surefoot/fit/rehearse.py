@@ -14,7 +14,7 @@ from surefoot.adapt import Fitted, SearchSpace
 from surefoot.fit.family import WALKING, FitSettings, make_space
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
-from surefoot.fit.run import Fit, Progress
+from surefoot.fit.run import Fit, FitProgress
 from surefoot.gap.schedule import SETTLE_S, Schedule, schedule_of
 from surefoot.gap.simulate import Simulator
 from surefoot.journal import Journal
@@ -59,7 +59,7 @@ def rehearse(
     threads: int = 0,
     journal: Journal | None = None,
     settle_s: float = SETTLE_S,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[FitProgress], None] | None = None,
 ) -> Rehearsal:
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
     space = make_space(robot, settings)
@@ -98,7 +98,7 @@ def noise_of(
     journal: Journal | None = None,
     seed: int = 0,
     threads: int = 0,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[FitProgress], None] | None = None,
 ) -> dict[str, float]:
     """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
     settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)

@@ -9,7 +9,7 @@ from surefoot.gap.measure import Measured
 
 
 @dataclass(frozen=True)
-class Step:
+class SearchIteration:
     """One iteration of a search."""
 
     iteration: int
@@ -61,7 +61,7 @@ class FitResult:
 
     adaptation: Adaptation
     search: str  # "quantile", "cma"
-    steps: tuple[Step, ...]
+    steps: tuple[SearchIteration, ...]
     before: Measured
     after: Measured
     held_before: Measured | None  # None: the log is too short to hold any back

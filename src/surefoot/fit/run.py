@@ -22,7 +22,7 @@ from surefoot.fit.family import WORDS, FitSettings, make_space
 from surefoot.fit.intervals import Uncertainty
 from surefoot.fit.problem import Answer, Problem
 from surefoot.fit.quantile import Ask, QuantileSearch
-from surefoot.fit.result import FitResult, Point, Step, Traces
+from surefoot.fit.result import FitResult, Point, SearchIteration, Traces
 from surefoot.fit.search import Search, make_search
 from surefoot.gap import measure
 from surefoot.gap.channels import PUBLISHED
@@ -32,7 +32,7 @@ from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
-from surefoot.sim.network import Group, Network
+from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS
@@ -47,7 +47,7 @@ FALLING = 0.1  # share of pieces that fall in the simulator and not on the robot
 
 
 @dataclass(frozen=True)
-class Progress:
+class FitProgress:
     """Where a fit stands, for the screen."""
 
     stage: str
@@ -90,7 +90,7 @@ class Fit:
         journal: Journal | None,
         *,
         threads: int = 0,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[FitProgress], None] | None = None,
         start: Mapping[str, float] | None = None,
         base: Mapping[str, Any] | None = None,
     ):
@@ -109,7 +109,7 @@ class Fit:
             self.space = with_curves(self.space, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
         self.problem = self._problem()
         self.remarks: list[str] = []
-        self.steps: list[Step] = []
+        self.steps: list[SearchIteration] = []
         self.wall_s = 0.0
         self._gave_up = False
         self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}
@@ -262,7 +262,7 @@ class Fit:
         """One that says what the curves say."""
         if self._show is not None:
             self._show(
-                Progress("teaching the network", gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s)
+                FitProgress("teaching the network", gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s)
             )
         groups = []
         for joints in groups_of(self.robot, self.settings.family.per_joint).values():
@@ -271,12 +271,12 @@ class Fit:
             layers, _ = distill(
                 space.curve_of(at, joints[0]), seen[np.isfinite(seen).all(axis=1)], limit, self.settings.seed
             )
-            groups.append(Group(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
+            groups.append(JointGroup(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
         return Network(space.adds, tuple(groups))
 
     def _measure(self, physics: Physics, stage: str, schedule: Schedule | None = None) -> Measured:
         if self._show is not None:
-            self._show(Progress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
+            self._show(FitProgress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
         return measure(
             self.log,
             schedule or self.fitted,
@@ -342,7 +342,9 @@ class Fit:
         values = tuple(float(value) for value in self.space.values(search.path[-1])[0])
         effort = self.problem.effort
         self.steps.append(
-            Step(search.iteration, search.costs[-1], effort.evaluations, effort.simulated_s, self.wall_s, values)
+            SearchIteration(
+                search.iteration, search.costs[-1], effort.evaluations, effort.simulated_s, self.wall_s, values
+            )
         )
 
     def _tell(self, search: Search) -> None:
@@ -366,7 +368,7 @@ class Fit:
             floor, remaining = self._floor(search), float(np.minimum(remaining, search.remaining(self.wall_s)))
             stage = "polishing" if search.polishing else "searching"
         self._show(
-            Progress(
+            FitProgress(
                 stage,
                 search.iteration,
                 gap,

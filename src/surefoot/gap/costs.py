@@ -32,7 +32,7 @@ class Cost(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Robot:
+class RobotSamples:
     """The robot's side of a comparison."""
 
     samples: np.ndarray  # (n_samples, n_channels), in the order of the schedule
@@ -53,7 +53,7 @@ class Wasserstein:
     channel by itself, so what only changes how joints or ticks go together escapes it.
     """
 
-    def __init__(self, robot: Robot):
+    def __init__(self, robot: RobotSamples):
         self._rows, self._spread = sort_channels(robot.samples), robot.spread
 
     def distance(self, rows: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ class Quantiles:
     what Gauss-Newton needs. Assumes the same as `Wasserstein`.
     """
 
-    def __init__(self, robot: Robot, blocks: int = BLOCKS):
+    def __init__(self, robot: RobotSamples, blocks: int = BLOCKS):
         self.blocks, self._spread, self._piece, self._samples = blocks, robot.spread, robot.piece, robot.samples
         self._robot = self.features(sort_channels(robot.samples))
 
@@ -131,7 +131,7 @@ class MatchObservations:
     a closed loop the two drift apart in phase, and the cost then measures the drift.
     """
 
-    def __init__(self, robot: Robot):
+    def __init__(self, robot: RobotSamples):
         self._picked = np.array([channel.kind in ("position", "velocity") for channel in robot.channels])
         self._robot, self._spread = robot.scaled[:, self._picked], robot.spread[self._picked].astype(np.float32)
 
@@ -148,7 +148,7 @@ class MeanDiscrepancy:
     Assumes the same commands. Sees how joints go together at one tick; its power falls with the number of channels.
     """
 
-    def __init__(self, robot: Robot, seed: int = 0):
+    def __init__(self, robot: RobotSamples, seed: int = 0):
         rng = np.random.default_rng([seed, 29])
         scaled = robot.scaled
         first, second = (scaled[rng.integers(0, len(scaled), 2000)] for _ in range(2))
@@ -175,7 +175,7 @@ class Sliced:
     channels, so what is wrong in one joint shows less.
     """
 
-    def __init__(self, robot: Robot, seed: int = 0):
+    def __init__(self, robot: RobotSamples, seed: int = 0):
         rng = np.random.default_rng([seed, 31])
         directions = rng.normal(size=(len(robot.channels), DIRECTIONS))
         self._project = (directions / np.linalg.norm(directions, axis=0) / robot.spread[:, None]).astype(np.float32)
@@ -192,7 +192,7 @@ class Lagged:
     Assumes the same commands. Sees time structure within a channel (rhythm, smoothness), which marginals miss.
     """
 
-    def __init__(self, robot: Robot):
+    def __init__(self, robot: RobotSamples):
         self._spread = robot.spread.astype(np.float32)
         same = robot.piece[LAG_TICKS:] == robot.piece[:-LAG_TICKS]
         self._now, self._later = np.flatnonzero(same), np.flatnonzero(same) + LAG_TICKS
@@ -208,7 +208,7 @@ class Lagged:
         return np.array([w1_sorted(sort_channels(self._pairs(one)), self._rows).mean() for one in simulated.samples])
 
 
-COSTS: dict[str, Callable[[Robot], Cost]] = {
+COSTS: dict[str, Callable[[RobotSamples], Cost]] = {
     "wasserstein": Wasserstein,
     "quantiles": Quantiles,
     "match-o": MatchObservations,
@@ -225,7 +225,7 @@ def check_cost(name: str) -> None:
         raise GapError(f"unknown cost {name!r}{nearest(name, known)}; there are {', '.join(known)}")
 
 
-def make_cost(name: str, robot: Robot) -> Cost:
+def make_cost(name: str, robot: RobotSamples) -> Cost:
     """A cost by name, of those that score samples."""
     check_cost(name)
     if name in HORIZONS:

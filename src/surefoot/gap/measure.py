@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.gap.channels import PUBLISHED, Channel, Kind, channels_of
-from surefoot.gap.costs import Robot as RobotSide
-from surefoot.gap.costs import Wasserstein
+from surefoot.gap.costs import RobotSamples, Wasserstein
 from surefoot.gap.distance import sort_channels, w1_sorted, wasserstein
 from surefoot.gap.schedule import Schedule, kinds_in, robot_samples, spread_of
 from surefoot.gap.simulate import ONE, Candidates, Simulated, Simulator, refuse_falling
@@ -100,18 +99,18 @@ class Measured:
     """A gap and what it was computed from."""
 
     gap: Gap
-    robot: RobotSide
+    robot: RobotSamples
     runs: tuple[Simulated, ...]
     simulator: Simulator
 
 
-def robot_side(log: RobotLog, schedule: Schedule, robot: Robot, kinds: tuple[Kind, ...]) -> RobotSide:
+def robot_side(log: RobotLog, schedule: Schedule, robot: Robot, kinds: tuple[Kind, ...]) -> RobotSamples:
     """The robot's samples of a schedule, with their spread."""
     parts = robot_samples(log, schedule, robot.contract, kinds)
     samples = np.concatenate(parts)
     piece = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     channels = channels_of(robot.contract, kinds)
-    return RobotSide(samples, piece, channels, spread_of(samples, channels))
+    return RobotSamples(samples, piece, channels, spread_of(samples, channels))
 
 
 def measure(
@@ -173,7 +172,7 @@ def _run(
     return run
 
 
-def _gap(side: RobotSide, runs: list[Simulated], schedule: Schedule, rng: np.random.Generator) -> Gap:
+def _gap(side: RobotSamples, runs: list[Simulated], schedule: Schedule, rng: np.random.Generator) -> Gap:
     cost = Wasserstein(side)
     to_robot = np.stack([cost.per_channel(run)[0] for run in runs])
     played = _each_plays_the_robot(runs, side)
@@ -200,7 +199,7 @@ def _gap(side: RobotSide, runs: list[Simulated], schedule: Schedule, rng: np.ran
     )
 
 
-def _each_plays_the_robot(runs: list[Simulated], side: RobotSide) -> np.ndarray:
+def _each_plays_the_robot(runs: list[Simulated], side: RobotSamples) -> np.ndarray:
     """Mean distance of each run to all others, (runs, n_channels)."""
     n = len(runs)
     rows = [sort_channels(run.samples[0]) for run in runs]
@@ -211,7 +210,7 @@ def _each_plays_the_robot(runs: list[Simulated], side: RobotSide) -> np.ndarray:
     return pair.sum(axis=1) / (n - 1)
 
 
-def _split(samples: np.ndarray, side: RobotSide, rng: np.random.Generator) -> float:
+def _split(samples: np.ndarray, side: RobotSamples, rng: np.random.Generator) -> float:
     """Mean distance between random halves of the episodes."""
     pieces = int(side.piece[-1]) + 1
     found = []
@@ -223,7 +222,7 @@ def _split(samples: np.ndarray, side: RobotSide, rng: np.random.Generator) -> fl
     return float(np.mean(found))
 
 
-def _interval(side: RobotSide, runs: list[Simulated], total: float, rng: np.random.Generator) -> tuple[float, float]:
+def _interval(side: RobotSamples, runs: list[Simulated], total: float, rng: np.random.Generator) -> tuple[float, float]:
     """90 % of the total, by drawing episodes anew on both sides alike.
 
     Drawing with replacement thins the samples, which by itself makes distances larger; the spread of the draws is used,

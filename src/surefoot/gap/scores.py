@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.gap.costs import COSTS, make_cost
-from surefoot.gap.costs import Robot as RobotSide
+from surefoot.gap.costs import COSTS, RobotSamples, make_cost
 from surefoot.gap.match_state import HORIZONS, match_state, state_floor
 from surefoot.gap.measure import SIGMAS, Measured
 from surefoot.gap.simulate import Simulated
@@ -43,7 +42,7 @@ def score(measured: Measured, name: str) -> Score:
     for i, run in enumerate(
         runs[1:], start=1
     ):  # costs are symmetric (mmd up to its width), so that half of the pairs says everything
-        played = make_cost(name, RobotSide(run.samples[0], side.piece, side.channels, side.spread))
+        played = make_cost(name, RobotSamples(run.samples[0], side.piece, side.channels, side.spread))
         pair[i, :i] = pair[:i, i] = played(_stacked(runs[:i]))
     means = pair.sum(axis=1) / (len(runs) - 1)
     return Score(name, value, float(means.mean()), float(means.mean() + SIGMAS * means.std(ddof=1)))

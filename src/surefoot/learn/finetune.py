@@ -13,14 +13,14 @@ import torch
 from surefoot.adapt import Adaptation
 from surefoot.errors import FitError
 from surefoot.files import canonical_json, json_ready, sha256
-from surefoot.learn.around import Around, Span, around, asymmetry
+from surefoot.learn.accept import choose
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.import_policy import Imported, copy_policy, import_policy, read_chain
-from surefoot.learn.keep import choose
 from surefoot.learn.loop import Course, Inspect, Length, Show, learn
-from surefoot.learn.mirror import Mirror
+from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.network import Chain, write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
+from surefoot.learn.sample_worlds import Around, KnobRange, around, asymmetry
 from surefoot.learn.task import Task, weighted
 from surefoot.learn.train import COMPARED, full_config, posture_metadata
 from surefoot.learn.trim import Trim, folded, trim
@@ -93,7 +93,7 @@ class FineTuneSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class FinetunePlan:
     """What a fine-tuning will do, known before it begins."""
 
     imported: Imported
@@ -131,14 +131,14 @@ class Plan:
 
 def plan(
     robot: Robot, policy: OnnxPolicy, adaptation: Adaptation, task: Task, settings: FineTuneSettings, seed: int = 0
-) -> Plan:
+) -> FinetunePlan:
     """Look at policy and adaptation; what cannot be used is refused."""
     _refuse_nonsense(settings)
     policy.check(robot)
     found = around(adaptation, robot, settings.spread, task.randomization)
     torch.manual_seed(seed)
     reason = asymmetry(adaptation, found, robot) if settings.mirrored else "they are switched off"
-    return Plan(import_policy(policy, settings.hidden), found, reason)
+    return FinetunePlan(import_policy(policy, settings.hidden), found, reason)
 
 
 def finetune(
@@ -210,7 +210,7 @@ def finetune(
         return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.around)
 
     def make_learner(env: WalkEnv) -> Learner:
-        mirror = Mirror(robot, env.mirror_parts()) if mirrored else None
+        mirror = SymmetryAugmentation(robot, env.mirror_parts()) if mirrored else None
         old = start.module().requires_grad_(False) if imported.exact else _asked(policy)
         return Learner(
             env.get_observations(), env.num_actions, ppo, mirror, start.module(), Anchor(old, settings.start_std)
@@ -278,7 +278,7 @@ def adaptation_hash(adaptation: Adaptation) -> str:
     return sha256(canonical_json(content).encode())
 
 
-def _provenance(policy: OnnxPolicy, adaptation: Adaptation, planned: Plan) -> dict[str, Any]:
+def _provenance(policy: OnnxPolicy, adaptation: Adaptation, planned: FinetunePlan) -> dict[str, Any]:
     return {
         "policy": {
             "file": Path(policy.name).name,
@@ -295,7 +295,7 @@ def _provenance(policy: OnnxPolicy, adaptation: Adaptation, planned: Plan) -> di
     }
 
 
-def _range(span: Span) -> list[float]:
+def _range(span: KnobRange) -> list[float]:
     return [span.low, span.high]
 
 

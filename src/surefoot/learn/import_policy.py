@@ -14,8 +14,8 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+from surefoot.learn.behaviour_cloning import NOISE, TICKS, regress
 from surefoot.learn.env import Tally, WalkEnv
-from surefoot.learn.head_start import NOISE, TICKS, regress
 from surefoot.learn.network import ACTIVATIONS, SILU, Activation, Chain, Layer, Normalizer, blank
 from surefoot.policy.onnx_policy import OnnxPolicy
 

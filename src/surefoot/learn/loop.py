@@ -24,7 +24,7 @@ REDRAW_EVERY = 25  # iterations between two drawings of the worlds' parameters
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """One iteration, as the screen and TensorBoard show it."""
 
     iteration: int
@@ -45,8 +45,8 @@ class Progress:
     off_old: float = float("nan")  # rms of what the mean action differs by from an old policy's, where there is one
 
 
-Show = Callable[[Progress], None]
-Inspect = Callable[[Progress, Callable[[], Path]], None]
+Show = Callable[[TrainingProgress], None]
+Inspect = Callable[[TrainingProgress, Callable[[], Path]], None]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _iterate(
     length: Length,
     clock: _Clock,
     critic_only: bool,
-) -> Progress:
+) -> TrainingProgress:
     env.tally = Tally()
     started = time.perf_counter()
     obs = env.get_observations()
@@ -201,7 +201,7 @@ def _iterate(
     ended = time.perf_counter()
     tally, wall, elapsed_s = env.tally, ended - started, clock.elapsed_s
     per_second = env.robot.contract.control_hz / tally.steps
-    return Progress(
+    return TrainingProgress(
         iteration=iteration,
         iterations=length.total(iteration, elapsed_s),
         steps=iteration * tally.steps,

@@ -23,7 +23,7 @@ UPRIGHT = 0.9  # cosine of the angle to the posture: who is further away has oth
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class LegStep:
     """What one leg does, in actions, (n_joints,)."""
 
     lift: np.ndarray  # its foot at the highest point
@@ -93,7 +93,7 @@ class MarchAgent(HoldAgent):
         return self._there(upright) * np.where((upright > UPRIGHT)[:, None], march, self._held)
 
 
-def steps_of(robot: Robot, posture: Posture) -> list[Step]:
+def steps_of(robot: Robot, posture: Posture) -> list[LegStep]:
     """One for each leg that the posture stands on, from the Jacobian there."""
     contract = robot.contract
     model, data = posed(robot, posture)
@@ -110,5 +110,5 @@ def steps_of(robot: Robot, posture: Posture) -> list[Step]:
         lift, carry = np.zeros(contract.n_joints), np.zeros(contract.n_joints)
         lift[leg.joints] = np.linalg.pinv(jacobian) @ [0.0, 0.0, LIFT * (posture.height_m or robot.base_height_m)]
         carry[leg.joints] = -jacobian[2] * robot.mass_kg * GRAVITY_M_S2 / kp[leg.joints]
-        found.append(Step(lift / scale, carry / scale))
+        found.append(LegStep(lift / scale, carry / scale))
     return found

@@ -43,7 +43,7 @@ def mirror_feet(foot_m: np.ndarray, base_m: np.ndarray, quaternion: np.ndarray) 
     return np.linalg.norm(image[:, None] - place[None], axis=2).argmin(axis=1)
 
 
-class Mirror:
+class SymmetryAugmentation:
     """Appends the mirror image to a batch of observations and actions, as rsl-rl's symmetry extension asks for.
 
     The critic's part beyond the actor's observation is laid out by `parts`: (index, sign) of each block.

@@ -53,7 +53,7 @@ def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: floa
     if robot.mirror is None:
         return None
     half = _Half(np.array(robot.mirror.index), np.array(robot.mirror.sign))
-    watch = _Watch(robot, posture, POPULATION, physics_hz)
+    watch = _RiseTrial(robot, posture, POPULATION, physics_hz)
     size, clip = len(half.joints), robot.contract.action_clip
     search = CMA(
         np.tile(0.5 * held[half.joints], KNOTS),
@@ -84,7 +84,7 @@ def way_up(robot: Robot, posture: Posture, rise: Rise, n: int, physics_hz: float
     """n states of robots that rise with this motion, drawn from its whole time; robots that it does not
     bring up are left out.
     """
-    watch = _Watch(robot, posture, POPULATION, physics_hz, seed)
+    watch = _RiseTrial(robot, posture, POPULATION, physics_hz, seed)
     passed = watch.states(rise)
     if not len(passed):
         raise TaskError(
@@ -123,7 +123,7 @@ class _Half:
         return half[..., self._place] * self._sign
 
 
-class _Watch:
+class _RiseTrial:
     """Robots that try motions from the default pose, and how near they come to the posture."""
 
     def __init__(self, robot: Robot, posture: Posture, n: int, physics_hz: float, seed: int = 0) -> None:

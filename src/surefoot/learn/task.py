@@ -82,7 +82,7 @@ class Task:
     learning: dict[str, float] = field(
         default_factory=dict
     )  # fields of `surefoot.learn.ppo.PPOSettings` that are others for this task
-    teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.head_start.TEACHERS`
+    teacher: str | None = None  # copied before learning begins: a name of `surefoot.learn.behaviour_cloning.TEACHERS`
     # physics steps per control period in training: fewer are faster, and it is checked at the full rate
     substeps: int = 4
 

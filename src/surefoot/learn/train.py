@@ -11,10 +11,10 @@ import torch
 
 from surefoot import __version__
 from surefoot.errors import SurefootError, nearest
+from surefoot.learn.behaviour_cloning import head_start
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import head_start
-from surefoot.learn.loop import Course, Inspect, Length, Progress, Show, learn
-from surefoot.learn.mirror import Mirror
+from surefoot.learn.loop import Course, Inspect, Length, Show, TrainingProgress, learn
+from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import Task
@@ -22,7 +22,7 @@ from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
 from surefoot.robot.posture import POSTURE_KEY
 
-__all__ = ["COMPARED", "Progress", "full_config", "settings_of", "train"]
+__all__ = ["COMPARED", "TrainingProgress", "full_config", "settings_of", "train"]
 
 COMPARED = ("robot", "robot_hash", "task", "ppo", "seed")
 STAND_S = 1.0
@@ -56,7 +56,7 @@ def train(
         return env
 
     def make_learner(env: WalkEnv) -> Learner:
-        mirror = Mirror(robot, env.mirror_parts()) if robot.mirror else None
+        mirror = SymmetryAugmentation(robot, env.mirror_parts()) if robot.mirror else None
         return Learner(env.get_observations(), env.num_actions, settings, mirror)
 
     def begin(env: WalkEnv, learner: Learner) -> bool:

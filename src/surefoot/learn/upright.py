@@ -29,7 +29,7 @@ GENERATIONS, POPULATION = 100, 24
 
 
 @dataclass(frozen=True, eq=False)
-class Stand:
+class StandingPose:
     """A robot upright on its hind legs, at rest."""
 
     posture: Posture
@@ -67,7 +67,7 @@ def hind_legs(robot: Robot) -> tuple[Leg, Leg]:
     return left, right
 
 
-def stand_on_hind_legs(robot: Robot) -> Stand:
+def stand_on_hind_legs(robot: Robot) -> StandingPose:
     """The pose that holds the robot upright with the least effort; refuses a robot that cannot stand so."""
     left, right = hind_legs(robot)
     scale = _Scale(robot, left, right)
@@ -108,7 +108,7 @@ def stand_on_hind_legs(robot: Robot) -> Stand:
     return found
 
 
-def _refuse_out_of_reach(stand: Stand, robot: Robot, way_out: str) -> None:
+def _refuse_out_of_reach(stand: StandingPose, robot: Robot, way_out: str) -> None:
     """Actions are clipped: a target that they cannot name is a pose that no policy can hold."""
     contract = robot.contract
     target = np.array(stand.posture.pose_rad) + stand.sag_rad(robot)
@@ -204,7 +204,7 @@ class _Scale:
         away = float(np.square(joints_rad - self._pose[self._left.joints]).sum())  # decides where no torque does
         return effort + (found.off_m / OFF_M) ** 2 + 10 * (near**2 + close**2) + 1e-2 * away
 
-    def weigh(self, joints_rad: np.ndarray) -> Stand:
+    def weigh(self, joints_rad: np.ndarray) -> StandingPose:
         """The robot upright with its left hind leg so, and the right one as its image."""
         pose = self._pose.copy()
         pose[self._left.joints] = joints_rad
@@ -219,7 +219,9 @@ class _Scale:
         mujoco.mj_forward(model, data)
         torque, missing, height_m = _at_rest(model, data, self._feet, self._base_dof)
         stand = Posture(posture.name, posture.pitch_rad, round(height_m, 4), RISE_S, posture.pose_rad, posture.feet)
-        return Stand(stand, torque[self._dofs], float(np.linalg.norm(missing)) / (self._robot.mass_kg * GRAVITY_M_S2))
+        return StandingPose(
+            stand, torque[self._dofs], float(np.linalg.norm(missing)) / (self._robot.mass_kg * GRAVITY_M_S2)
+        )
 
     def crowded(self, posture: Posture) -> bool:
         """Whether something else is near the floor, or the feet near each other, in the pose that was weighed last."""

@@ -12,7 +12,7 @@ import numpy as np
 from surefoot import __version__
 from surefoot.errors import LogError
 from surefoot.logs.robot_log import RobotLog
-from surefoot.policy.agents import as_meant, make_agent
+from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.robot.contract import Contract
 from surefoot.sim.rollout import rollout
 from surefoot.sim.twin import Twin
@@ -73,7 +73,7 @@ def record(
         raise LogError(
             f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first"
         )
-    twin = twin.with_robot(as_meant(twin.robot, policy))
+    twin = twin.with_robot(with_policy_posture(twin.robot, policy))
     contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     if not posture.level and seconds <= posture.rise_s:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from surefoot.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, as_meant, make_agent
+    from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, make_agent, with_policy_posture
     from surefoot.policy.export_mlp import write_mlp
     from surefoot.policy.observation import Observer
     from surefoot.policy.onnx_policy import OnnxPolicy, attach
@@ -24,9 +24,9 @@ __all__ = [
     "RandomAgent",
     "TrotAgent",
     "ZeroAgent",
-    "as_meant",
     "attach",
     "make_agent",
+    "with_policy_posture",
     "write_mlp",
 ]
 
@@ -34,7 +34,8 @@ __getattr__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(
-            ("Agent", "PolicyAgent", "RandomAgent", "ZeroAgent", "as_meant", "make_agent"), "surefoot.policy.agents"
+            ("Agent", "PolicyAgent", "RandomAgent", "ZeroAgent", "with_policy_posture", "make_agent"),
+            "surefoot.policy.agents",
         ),
         "write_mlp": "surefoot.policy.export_mlp",
         "Observer": "surefoot.policy.observation",

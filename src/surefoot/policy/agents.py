@@ -129,19 +129,16 @@ def find_policy(name_or_path: str | Path, robot: Robot) -> Path:
     )
 
 
-def as_meant(robot: Robot, name_or_path: str | Path) -> Robot:
-    """The robot as a policy means to use it: in the posture that its file names, and then with the file's
-    range of commands.
+def with_policy_posture(robot: Robot, policy: OnnxPolicy | str | Path) -> Robot:
+    """The robot in the posture that a policy's file names, and then with the file's range of commands.
 
-    What is built in, and a policy that says nothing, means the robot as it is.
+    `policy` is a loaded policy, or a name or path as for `make_agent`. A built-in agent, and a policy that names no
+    posture, leave the robot as it is.
     """
-    if str(name_or_path) in BUILT_IN:
-        return robot
-    return meant_by(robot, OnnxPolicy.load(find_policy(name_or_path, robot)))
-
-
-def meant_by(robot: Robot, policy: OnnxPolicy) -> Robot:
-    """The robot as a loaded policy means to use it."""
+    if not isinstance(policy, OnnxPolicy):
+        if str(policy) in BUILT_IN:
+            return robot
+        policy = OnnxPolicy.load(find_policy(policy, robot))
     posture = read_posture(
         policy.metadata.get(POSTURE_KEY), policy.name, robot.contract.n_joints, robot.feet, robot.base_height_m
     )

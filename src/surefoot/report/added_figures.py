@@ -23,7 +23,7 @@ KEYS = (Key("what the fit added", ADAPTED), Key("without the network: the linear
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
+class AddedCurve:
     """What a fit added to one group of joints, over one input and with the other two at rest."""
 
     label: str
@@ -46,7 +46,7 @@ def adds_of(result: FitResult) -> Adds:
     return "action" if result.adaptation.family == "action-delta" else "torque"
 
 
-def added(result: FitResult, robot: Robot) -> list[tuple[Added, Added]]:
+def added(result: FitResult, robot: Robot) -> list[tuple[AddedCurve, AddedCurve]]:
     """Over position and over velocity, for each group of joints; empty where a fit added nothing."""
     adds = adds_of(result)
     names = {name for name in (TORQUE_TERMS if adds == "torque" else (*ACTION_TERMS, "action_offset_rad")) if name}
@@ -97,7 +97,7 @@ def support(result: FitResult, where: tuple[str, ...], kind: str) -> tuple[float
     return float(low), float(max(high, low + 1e-6))
 
 
-def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) -> Added:
+def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) -> AddedCurve:
     low, high = support(result, where, kind)
     margin = MARGIN * (high - low)
     x = np.linspace(low - margin, high + margin, POINTS)
@@ -114,7 +114,7 @@ def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) ->
     inputs[1 if kind == "position" else 2][:, joint] = x
     plain, rest = linear(*inputs)[:, joint], network(*inputs)[:, joint]
     half = _half_width(kind, where, result, x, float(usual_pose(robot)[joint]))
-    return Added(called(where, robot), kind, x, plain + rest, plain, half, (low, high))
+    return AddedCurve(called(where, robot), kind, x, plain + rest, plain, half, (low, high))
 
 
 def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:

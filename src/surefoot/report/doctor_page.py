@@ -1,4 +1,4 @@
-"""A diagnosis to look at: the verdict, findings worst first with what shows them, what was cut, what is missing."""
+"""A report to look at: the verdict, findings worst first with what shows them, what was cut, what is missing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from surefoot.report.traces import (
 from surefoot.robot import Robot
 
 if TYPE_CHECKING:
-    from surefoot.logs.doctor.findings import Delay, Diagnosis, Finding, Span
+    from surefoot.logs.doctor.findings import Delay, Finding, LogReport, TimeSpan
 
 STATES: dict[str, State] = {"error": "bad", "warning": "warn", "note": "plain"}
 VERDICTS: dict[int, tuple[str, State, str]] = {
@@ -55,21 +55,21 @@ CLOCK_WORDS = {"time", "gap", "jitter", "dropout", "rate", "clock"}  # of codes;
 ORIENTATION_WORDS = {"flipped", "swapped", "mirrored", "order"}  # positions and targets show them, velocities do not
 
 
-def doctor_page(diagnosis: Diagnosis, log: RobotLog, robot: Robot, title: str) -> str:
-    """The page of a diagnosis of a log."""
+def doctor_page(report: LogReport, log: RobotLog, robot: Robot, title: str) -> str:
+    """The page of a report of a log."""
     page = Page(title, f"robot {robot.name} · {len(log.time_s)} rows in {log.n_episodes} episodes")
-    page.tiles(_tiles(diagnosis))
-    if diagnosis.proposal:
-        page.text(f"Next recording: {diagnosis.proposal}")
+    page.tiles(_tiles(report))
+    if report.proposal:
+        page.text(f"Next recording: {report.proposal}")
     page.section("Findings")
-    if not diagnosis.findings:
+    if not report.findings:
         page.text("Nothing was found.")
     targets = joint_targets(log, robot)
-    for finding in diagnosis.findings:
+    for finding in report.findings:
         page.card(_card(finding, log, robot, targets))
-    _cuts(page, diagnosis, log)
-    _coverage(page, diagnosis, robot)
-    _delay(page, diagnosis, robot)
+    _cuts(page, report, log)
+    _coverage(page, report, robot)
+    _delay(page, report, robot)
     facts = {
         "report": f"surefoot {__version__}",
         "robot": {"name": robot.name, "hash": robot.hash},
@@ -79,29 +79,29 @@ def doctor_page(diagnosis: Diagnosis, log: RobotLog, robot: Robot, title: str) -
     return page.render()
 
 
-def _tiles(diagnosis: Diagnosis) -> list[Tile]:
-    word, state, verdict = VERDICTS[diagnosis.exit_code]
-    count = {severity: sum(f.severity == severity for f in diagnosis.findings) for severity in STATES}
-    enough = diagnosis.usable_s >= diagnosis.needed_s
+def _tiles(report: LogReport) -> list[Tile]:
+    word, state, verdict = VERDICTS[report.exit_code]
+    count = {severity: sum(f.severity == severity for f in report.findings) for severity in STATES}
+    enough = report.usable_s >= report.needed_s
     tiles = [
         Tile("This log is", word, state=state, verdict=verdict),
         Tile(
             "Findings",
-            str(len(diagnosis.findings)),
+            str(len(report.findings)),
             "",
             ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in count.items()),
         ),
         Tile(
             "Usable",
-            diagnosis.usable_s,
+            report.usable_s,
             "s",
-            f"a fit needs about {number(diagnosis.needed_s)} s",
+            f"a fit needs about {number(report.needed_s)} s",
             "good" if enough else "warn",
             "enough" if enough else "record more",
         ),
     ]
-    if diagnosis.delay is not None:
-        d = diagnosis.delay
+    if report.delay is not None:
+        d = report.delay
         tiles.append(
             Tile(
                 "Action to motion",
@@ -155,7 +155,7 @@ def _alone(draw: Callable[..., str], joint: int) -> Drawing:
 
 
 def _place(
-    log: RobotLog, rows_of: dict[int, slice], spans: Sequence[Span], code: str
+    log: RobotLog, rows_of: dict[int, slice], spans: Sequence[TimeSpan], code: str
 ) -> tuple[slice, list[Shade], str]:
     """The rows that show a finding, the marked parts in them, and a sentence about both."""
     if not spans:
@@ -204,7 +204,7 @@ def _signal(log: RobotLog, rows: slice, shades: Sequence[Shade], code: str, widt
     )
 
 
-def _where(spans: Sequence[Span]) -> str:
+def _where(spans: Sequence[TimeSpan]) -> str:
     places = [f"episode {s.episode}, {_seconds(s.start_s)} to {_seconds(s.end_s)} s" for s in spans[:MOST_SPANS]]
     more = f"; and {len(spans) - MOST_SPANS} more" if len(spans) > MOST_SPANS else ""
     return "; ".join(places) + more
@@ -215,17 +215,17 @@ def _seconds(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _cuts(page: Page, diagnosis: Diagnosis, log: RobotLog) -> None:
+def _cuts(page: Page, report: LogReport, log: RobotLog) -> None:
     page.section("What is used and what is cut")
     rows_of = episode_rows(log)
     cut_of: dict[int, list[Piece]] = defaultdict(list)
     total: dict[str, list[float]] = defaultdict(list)
-    for span, reason in diagnosis.cuts:
+    for span, reason in report.cuts:
         cut_of[span.episode].append(Piece(span.start_s, span.end_s, reason))
         total[reason].append(span.end_s - span.start_s)
     rows = []
     for episode, part in rows_of.items():
-        usable = np.asarray(diagnosis.usable[part], dtype=bool)
+        usable = np.asarray(report.usable[part], dtype=bool)
         left_out = [
             Piece(a, b, "left out")
             for a, b in _runs(log.time_s[part], ~usable)
@@ -260,9 +260,9 @@ def _inside(time_s: float, pieces: Sequence[Piece]) -> bool:
     return any(piece.start <= time_s <= piece.end for piece in pieces)
 
 
-def _coverage(page: Page, diagnosis: Diagnosis, robot: Robot) -> None:
+def _coverage(page: Page, report: LogReport, robot: Robot) -> None:
     page.section("Which commands the usable seconds cover")
-    share = 100 * np.asarray(diagnosis.coverage, dtype=np.float64)
+    share = 100 * np.asarray(report.coverage, dtype=np.float64)
     if share.ndim != 3 or not share.size:
         page.text("No commands are known.")
         return
@@ -296,12 +296,12 @@ def _cells(low: float, high: float, count: int) -> list[str]:
     return [number(0.0 if abs(middle) < 1e-9 * (high - low) else middle, 2) for middle in (edges[:-1] + edges[1:]) / 2]
 
 
-def _delay(page: Page, diagnosis: Diagnosis, robot: Robot) -> None:
+def _delay(page: Page, report: LogReport, robot: Robot) -> None:
     page.section("Delay between action and motion")
-    if diagnosis.delay is None:
+    if report.delay is None:
         page.text("It could not be estimated from this log.")
         return
-    page.figure(partial(delay_chart, diagnosis.delay, robot))
+    page.figure(partial(delay_chart, report.delay, robot))
 
 
 def delay_chart(delay: Delay, robot: Robot, width: int, title: str = "") -> str:

@@ -46,7 +46,7 @@ STILL_FALLING = 0.85
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FitJudgement:
     """What a fit came to: a mark, a word, a sentence with the figures, and what follows from it."""
 
     state: State
@@ -55,7 +55,7 @@ class Verdict:
     advice: str
 
 
-def verdict(result: FitResult) -> Verdict:
+def verdict(result: FitResult) -> FitJudgement:
     """Judge a fit by its gap on fitted and on held-out episodes, each beside its floor and what is
     measurable at all.
     """
@@ -65,14 +65,14 @@ def verdict(result: FitResult) -> Verdict:
     held = None if result.held_after is None else result.held_after.gap
     says = _moved(result)
     if after.measurable and after.total > before.total:
-        return Verdict(
+        return FitJudgement(
             "bad",
             "worse",
             f"{says}.",
             "Keep the simulator as it was; the search went astray, and the remarks may say why.",
         )
     if overfits(result):
-        return Verdict(
+        return FitJudgement(
             "bad",
             "overfit",
             f"{says}: clearly worse than on the episodes that were fitted.",
@@ -80,7 +80,7 @@ def verdict(result: FitResult) -> Verdict:
             " more episodes with other commands.",
         )
     if not before.measurable:
-        return Verdict(
+        return FitJudgement(
             "good",
             "no gap",
             f"Nothing measurable was there to close: the gap was {_figures(before)}, and can be told from none only"
@@ -94,23 +94,23 @@ def verdict(result: FitResult) -> Verdict:
             f"{says}. It stays {number(left.total - left.total_floor, 2)} above its floor{where}, where"
             f" {number(left.total_limit - left.total_floor, 2)} would be chance."
         )
-        return Verdict(
+        return FitJudgement(
             "warn",
             "above its floor",
             says,
             f"{_missing(result)} What is left is largest in {left.channels[left.worst[0]].name}.",
         )
     if held is None:
-        return Verdict(
+        return FitJudgement(
             "warn",
             "closed, not checked",
             f"{says}.",
             "Record more episodes, and some can be held back to check the values on.",
         )
-    return Verdict("good", "closed", f"{says}.", "What remains cannot be told from the simulator's own scatter.")
+    return FitJudgement("good", "closed", f"{says}.", "What remains cannot be told from the simulator's own scatter.")
 
 
-def _of_traces(fitted: Traces, held: Traces | None) -> Verdict:
+def _of_traces(fitted: Traces, held: Traces | None) -> FitJudgement:
     """Of targets that were played again: what counts is how near the simulator's legs stay to the robot's,
     tick by tick.
     """
@@ -119,7 +119,7 @@ def _of_traces(fitted: Traces, held: Traces | None) -> Verdict:
         f" {number(fitted.before, 3)}"
     )
     if held is None:
-        return Verdict(
+        return FitJudgement(
             "warn",
             "not checked",
             f"{says}; nothing was held back.",
@@ -127,13 +127,13 @@ def _of_traces(fitted: Traces, held: Traces | None) -> Verdict:
         )
     says = f"{says}; on what was held back by {number(held.after, 3)} instead of {number(held.before, 3)}."
     if held.after >= held.before:
-        return Verdict(
+        return FitJudgement(
             "bad",
             "overfit",
             says,
             "The values follow these recordings and not the robot: tie joints together, or record more.",
         )
-    return Verdict(
+    return FitJudgement(
         "good", "predicts", says, "What remains is what these parameters cannot say: gains, backlash, the stand itself."
     )
 

@@ -25,7 +25,7 @@ from surefoot.robot import Robot
 
 if TYPE_CHECKING:
     from surefoot.fit.diagnose import Cause, Diagnosis
-    from surefoot.logs.doctor.findings import Diagnosis as Checked
+    from surefoot.logs.doctor.findings import LogReport
 
 WORST = 6  # channels that are shown first
 CAUSES = 3  # that get a card of their own
@@ -44,7 +44,7 @@ ASSUMES = {
 def gap_page(
     measured: Measured,
     diagnosis: Diagnosis | None,
-    checked: Checked | None,
+    checked: LogReport | None,
     log: RobotLog,
     robot: Robot,
     provenance: Mapping[str, Any],
@@ -90,7 +90,7 @@ def gap_page(
     return page.render()
 
 
-def _tiles(gap: Gap, chosen: Score | None, there: bool, checked: Checked | None) -> list[Tile]:
+def _tiles(gap: Gap, chosen: Score | None, there: bool, checked: LogReport | None) -> list[Tile]:
     low, high = gap.interval
     verdict = ("bad", "a measurable gap") if there else ("good", "no measurable gap")
     state: State = "bad" if there else "good"
@@ -270,7 +270,7 @@ def _costs(page: Page, scores: Sequence[Score]) -> None:
     page.table(("cost", "what it looks at"), [(score.name, ASSUMES.get(score.name, "")) for score in scores])
 
 
-def _doctor(page: Page, checked: Checked, log: RobotLog, robot: Robot) -> None:
+def _doctor(page: Page, checked: LogReport, log: RobotLog, robot: Robot) -> None:
     page.section("What the doctor says of the log")
     total: dict[str, list[float]] = defaultdict(list)
     for span, reason in checked.cuts:

@@ -15,7 +15,7 @@ from surefoot.report.charts import SIMULATOR as BEFORE
 from surefoot.report.charts.svg import numbers
 from surefoot.report.page import Card, Page, State, Tile
 from surefoot.robot import Robot
-from surefoot.verify.compare import QUALITY, Compared, Estimate, Falls
+from surefoot.verify.compare import QUALITY, Compared, Estimate, FallCounts
 from surefoot.verify.paths import Track
 from surefoot.verify.rules import ADAPTED, TWIN, WORDS, better, number_words
 from surefoot.verify.verdict import Verdict
@@ -138,7 +138,7 @@ def _tile(one: Compared, figure: str) -> Tile:
 
 def _falls_tile(result: Verdict) -> Tile:
     every = (*result.named, *result.candidates, *result.corners)
-    total = Falls.together([falls for one in every for falls in (one.falls, one.falls_pushed)])
+    total = FallCounts.together([falls for one in every for falls in (one.falls, one.falls_pushed)])
     state: State = (
         "bad" if any(reason.rule in ("more falls", "falls too often") for reason in result.reasons) else "plain"
     )

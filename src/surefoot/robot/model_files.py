@@ -34,7 +34,7 @@ XML_ENDINGS = (".xml", ".mjcf", ".urdf")
 CELLS = {"hfield": ("nrow", "ncol"), "texture": ("width", "height")}
 
 
-class _Scan:
+class _XmlScan:
     """What one XML file holds, as far as it matters before it is loaded."""
 
     def __init__(self, path: Path) -> None:
@@ -160,14 +160,14 @@ def _named(path: Path) -> Iterator[Path]:
             queue += [((folder / name).resolve(), includes) for folder in folders if _there(folder / name)][:1]
 
 
-def _scan(path: Path) -> _Scan | None:
+def _scan(path: Path) -> _XmlScan | None:
     """None where expat cannot read what MuJoCo's own, laxer reader could."""
     content = path.read_bytes()
     try:
         content.decode()
     except UnicodeDecodeError:
         raise RobotError(f"{path} is not UTF-8 text, in which MuJoCo reads names; save it as UTF-8") from None
-    scan, parser = _Scan(path), expat.ParserCreate()
+    scan, parser = _XmlScan(path), expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = (
         scan.start,
         scan.end,

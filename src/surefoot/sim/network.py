@@ -53,7 +53,7 @@ class ResidualNet:
 
 
 @dataclass(frozen=True)
-class Group:
+class JointGroup:
     """Joints that share weights."""
 
     joints: tuple[str, ...]
@@ -66,7 +66,7 @@ class Network:
     """What is added to a robot, group by group; joints in no group get nothing."""
 
     adds: Adds
-    groups: tuple[Group, ...]
+    groups: tuple[JointGroup, ...]
 
     def net(self, robot: Robot) -> ResidualNet:
         """For all joints of the robot at once."""
@@ -128,7 +128,7 @@ def read_network(content: Any, robot: Robot, error: type[SurefootError]) -> Netw
     return Network(cast("Adds", content["adds"]), groups)
 
 
-def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> Group:
+def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> JointGroup:
     if (
         not isinstance(entry, dict)
         or not isinstance(entry.get("joints"), list)
@@ -161,7 +161,7 @@ def _group(entry: Any, robot: Robot, error: type[SurefootError]) -> Group:
         width = len(bias)
     if width != 1:
         raise error(f"the network ends in {width} outputs; it must end in one, the torque or shift of a joint")
-    return Group(tuple(entry["joints"]), tuple(layers), float(entry["limit"]))
+    return JointGroup(tuple(entry["joints"]), tuple(layers), float(entry["limit"]))
 
 
 def _numbers(value: Any) -> np.ndarray | None:

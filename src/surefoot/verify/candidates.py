@@ -21,7 +21,7 @@ OFF_MIDDLE = 0.3  # of the half interval, from which a knob is called high or lo
 
 
 @dataclass(frozen=True)
-class Span:
+class KnobInterval:
     """A knob and how far the log lets it be: `place` -1 is the low end of the interval, 1 the high end."""
 
     knob: Fitted
@@ -37,7 +37,7 @@ class Span:
         return 2 * (value - self.low) / (self.high - self.low) - 1
 
 
-def spans_of(adaptation: Adaptation) -> tuple[Span, ...]:
+def spans_of(adaptation: Adaptation) -> tuple[KnobInterval, ...]:
     """Knobs that have some room: their intervals, or what is plausible where the log told nothing, as in
     fine-tuning.
     """
@@ -47,11 +47,11 @@ def spans_of(adaptation: Adaptation) -> tuple[Span, ...]:
             continue
         low, high, _ = plausible(knob, priors.get(knob.parameter))
         if high - low > 1e-9 * max(abs(high), abs(low)):
-            found.append(Span(knob, low, high))
+            found.append(KnobInterval(knob, low, high))
     return tuple(found)
 
 
-def draw(spans: Sequence[Span], count: int, seed: int) -> np.ndarray:
+def draw(spans: Sequence[KnobInterval], count: int, seed: int) -> np.ndarray:
     """Places (count, n_spans) in [-1, 1], a Latin hypercube: each knob is once in each of `count` equal
     parts of its interval.
     """
@@ -60,7 +60,9 @@ def draw(spans: Sequence[Span], count: int, seed: int) -> np.ndarray:
     return 2 * np.array(columns).reshape(len(spans), count).T - 1
 
 
-def settings_at(adaptation: Adaptation, robot: Robot, spans: Sequence[Span], places: np.ndarray) -> dict[str, Any]:
+def settings_at(
+    adaptation: Adaptation, robot: Robot, spans: Sequence[KnobInterval], places: np.ndarray
+) -> dict[str, Any]:
     """The adaptation's settings with the knobs at these places."""
     settings = copy.deepcopy(adaptation.settings)
     for span, place in zip(spans, places, strict=True):
@@ -90,7 +92,7 @@ def correlations(places: np.ndarray, score: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(size > 0, x.T @ y / np.where(size > 0, size, 1.0), 0.0))
 
 
-def worst_corner(spans: Sequence[Span], correlation: np.ndarray) -> np.ndarray | None:
+def worst_corner(spans: Sequence[KnobInterval], correlation: np.ndarray) -> np.ndarray | None:
     """Places with the knobs that matter most at their bad ends and the others at their fitted values; None
     where none matters.
     """
@@ -103,7 +105,7 @@ def worst_corner(spans: Sequence[Span], correlation: np.ndarray) -> np.ndarray |
     return places
 
 
-def characterized(spans: Sequence[Span], places: np.ndarray, correlation: np.ndarray, drawn: int) -> str:
+def characterized(spans: Sequence[KnobInterval], places: np.ndarray, correlation: np.ndarray, drawn: int) -> str:
     """What marks a worst case: knobs that are off their middle there, on the side on which the score rises
     beyond chance.
 

@@ -33,7 +33,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Falls:
+class FallCounts:
     """Of both policies in the same episodes."""
 
     episodes: int
@@ -49,14 +49,14 @@ class Falls:
         return sum(math.comb(differ, k) for k in range(self.only_after, differ + 1)) / 2**differ
 
     @staticmethod
-    def of(before: np.ndarray, after: np.ndarray) -> "Falls":
+    def of(before: np.ndarray, after: np.ndarray) -> "FallCounts":
         """From whether each episode fell."""
-        return Falls(before.size, int(before.sum()), int(after.sum()), int((after & ~before).sum()))
+        return FallCounts(before.size, int(before.sum()), int(after.sum()), int((after & ~before).sum()))
 
     @staticmethod
-    def together(falls: Sequence["Falls"]) -> "Falls":
+    def together(falls: Sequence["FallCounts"]) -> "FallCounts":
         """Of several simulators."""
-        return Falls(
+        return FallCounts(
             *(sum(getattr(one, name) for one in falls) for name in ("episodes", "before", "after", "only_after"))
         )
 
@@ -84,8 +84,8 @@ class Compared:
     before: Side
     after: Side
     change: dict[str, Estimate]  # after - before, over episodes that both have
-    falls: Falls  # without pushes, straight walks too
-    falls_pushed: Falls
+    falls: FallCounts  # without pushes, straight walks too
+    falls_pushed: FallCounts
 
 
 def compare(name: str, before: Trial, after: Trial, level: float = LEVEL) -> Compared:
@@ -101,9 +101,11 @@ def compare_over(name: str, pairs: Sequence[tuple[Trial, Trial]], level: float =
     change = {
         figure: estimate(finite_mean(_stacked(new, figure) - _stacked(old, figure)), level) for figure in PER_EPISODE
     }
-    falls = [Falls.of(*(np.concatenate([trial.fell, trial.fell_straight.ravel()]) for trial in pair)) for pair in pairs]
-    pushed = [Falls.of(*(trial.fell_pushed for trial in pair)) for pair in pairs]
-    return Compared(name, _side(old), _side(new), change, Falls.together(falls), Falls.together(pushed))
+    falls = [
+        FallCounts.of(*(np.concatenate([trial.fell, trial.fell_straight.ravel()]) for trial in pair)) for pair in pairs
+    ]
+    pushed = [FallCounts.of(*(trial.fell_pushed for trial in pair)) for pair in pairs]
+    return Compared(name, _side(old), _side(new), change, FallCounts.together(falls), FallCounts.together(pushed))
 
 
 def _side(trials: Sequence[Trial]) -> Side:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.verify.compare import EFFORT, LEVEL, QUALITY, Compared, Estimate, Falls, widened
+from surefoot.verify.compare import EFFORT, LEVEL, QUALITY, Compared, Estimate, FallCounts, widened
 from surefoot.verify.fit_gap import FitGap
 
 LEAST_GAIN = 0.03  # of the old figure: less is not worth putting an unknown policy on a robot, however certain
@@ -110,8 +110,8 @@ def judge(
         reason.rule == "more falls" for reason in reasons
     ):  # too few in any one of them to be no chance may be enough together
         falls, pushed = (
-            Falls.together([one.falls for one in everywhere]),
-            Falls.together([one.falls_pushed for one in everywhere]),
+            FallCounts.together([one.falls for one in everywhere]),
+            FallCounts.together([one.falls_pushed for one in everywhere]),
         )
         reasons += _more_falls(TOGETHER, falls, pushed, FALL_CHANCE)
     for one in everywhere:
@@ -163,7 +163,7 @@ def _clearly_up(change: Estimate, before: float, least: float) -> bool:
     return change.low > 0 and change.value > max(CLEARLY_WORSE * before, least)
 
 
-def _more_falls(name: str, falls: Falls, pushed: Falls, chance: float) -> list[Reason]:
+def _more_falls(name: str, falls: FallCounts, pushed: FallCounts, chance: float) -> list[Reason]:
     found = []
     for kind, one in (("", falls), (" when pushed", pushed)):
         if one.after > one.before and one.chance < chance:

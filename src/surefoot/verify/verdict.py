@@ -15,15 +15,23 @@ from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
-from surefoot.verify.candidates import Span, characterized, correlations, draw, settings_at, spans_of, worst_corner
+from surefoot.verify.candidates import (
+    KnobInterval,
+    characterized,
+    correlations,
+    draw,
+    settings_at,
+    spans_of,
+    worst_corner,
+)
 from surefoot.verify.compare import LEVEL, QUALITY, Compared, compare, compare_over, estimate
 from surefoot.verify.evaluate import EPISODE_S
 from surefoot.verify.fit_gap import UNKNOWN, FitGap
 from surefoot.verify.nonfinite import NonFinite
 from surefoot.verify.paths import Track, tracks_of
-from surefoot.verify.quarter import compare_worst
 from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge, set_aside
 from surefoot.verify.trial import Place, Trial, drift_s_of, lines_of, run_trials
+from surefoot.verify.worst_quartile import compare_worst
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,7 @@ class Effort:
         return max(2, self.candidate_episodes // 2)
 
 
-Progress = Callable[[str, int, int], None]
+VerdictProgress = Callable[[str, int, int], None]
 
 
 def reach_verdict(
@@ -147,7 +155,7 @@ def reach_verdict(
     effort: Effort | None = None,
     seed: int = 0,
     threads: int = 0,
-    progress: Progress | None = None,
+    progress: VerdictProgress | None = None,
 ) -> Verdict:
     """Walk both policies in all simulators and judge; the same seed gives the same verdict. `fit`: how near
     the adaptation came.
@@ -245,7 +253,7 @@ def _scores(trials: Sequence[tuple[Trial, Trial]], full: dict[str, float]) -> np
     return np.concatenate([both, both[1:] - both[:1]])
 
 
-def _corners(spans: Sequence[Span], places: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def _corners(spans: Sequence[KnobInterval], places: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Where a first-order look at the candidates says that the new policy is worst, and worst against the old one."""
     found: list[np.ndarray] = []
     for score in scores[1:]:
@@ -259,13 +267,13 @@ def _name(k: int, drawn: int) -> str:
     return f"candidate {k + 1}" if k < drawn else f"corner {k - drawn + 1}"
 
 
-def _marks(spans: Sequence[Span], places: np.ndarray, scores: np.ndarray, drawn: int) -> dict[str, str]:
+def _marks(spans: Sequence[KnobInterval], places: np.ndarray, scores: np.ndarray, drawn: int) -> dict[str, str]:
     """By which knobs each candidate is known to be good or bad for the change of policy."""
     correlation = correlations(places[:drawn], scores[-1, :drawn])
     return {_name(k, drawn): characterized(spans, row, correlation, drawn) for k, row in enumerate(places)}
 
 
-def _worst(spans: Sequence[Span], places: np.ndarray, scores: np.ndarray, drawn: int) -> tuple[Worst, ...]:
+def _worst(spans: Sequence[KnobInterval], places: np.ndarray, scores: np.ndarray, drawn: int) -> tuple[Worst, ...]:
     found = []
     for what, score in zip(RANKED, scores, strict=True):
         if not drawn or np.ptp(score) <= 1e-12:  # nothing ranks them

@@ -21,7 +21,7 @@ from surefoot.errors import FitError
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import usual_pose
 from surefoot.sim import Worlds
-from surefoot.sim.network import Group, Network
+from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.residual import ACTION_TERMS, TORQUE_TERMS, Adds, terms
 
 
@@ -195,7 +195,7 @@ class TestRefused:
 
     @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
     def test_weights_beyond_single_precision(self, go2) -> None:
-        huge = Network("torque", (Group(("FL_hip_joint",), ((np.full((1, 3), 1e300), np.zeros(1)),), 1.0),))
+        huge = Network("torque", (JointGroup(("FL_hip_joint",), ((np.full((1, 3), 1e300), np.zeros(1)),), 1.0),))
         with pytest.raises(FitError, match="beyond single precision"):
             numpy_class(found(go2, {}, huge), go2)
 

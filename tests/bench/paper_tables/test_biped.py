@@ -23,7 +23,7 @@ class TestWhatIsAsked:
         )
         patched = {
             "policy_of": lambda robot: policy,
-            "as_meant": lambda robot, path: upright,
+            "with_policy_posture": lambda robot, path: upright,
             "usable_rows": lambda *_: None,
             "schedule_of": lambda *_: None,
             "walked": lambda twin, rollouts, seed, seconds, policy: SimpleNamespace(metadata={"fallen_episodes": 3}),

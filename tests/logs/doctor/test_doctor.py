@@ -13,7 +13,7 @@ from support.robot_files import HEXAPOD
 
 from surefoot.errors import LogError
 from surefoot.logs import RobotLog, read_log, record, write_log
-from surefoot.logs.doctor import Diagnosis, diagnose
+from surefoot.logs.doctor import LogReport, check_log
 from surefoot.logs.doctor.findings import ORDER
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.robot import Robot, load_robot
@@ -63,14 +63,14 @@ def walk(tmp_path_factory, go2) -> tuple[RobotLog, OnnxPolicy]:
     return log, OnnxPolicy.load(path)
 
 
-def codes(diagnosis: Diagnosis, *severities: str) -> set[str]:
+def codes(diagnosis: LogReport, *severities: str) -> set[str]:
     return {finding.code for finding in diagnosis.findings if not severities or finding.severity in severities}
 
 
-def quietly(log: RobotLog, robot: Robot) -> Diagnosis:
+def quietly(log: RobotLog, robot: Robot) -> LogReport:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return diagnose(log, robot, needed_s=NEEDED_S)
+        return check_log(log, robot, needed_s=NEEDED_S)
 
 
 class TestCleanLogs:
@@ -93,27 +93,27 @@ class TestCleanLogs:
     @pytest.mark.parametrize("name", ["go2", "hexapod"])
     def test_delay_is_a_small_part_of_a_period(self, clean, name) -> None:
         log, robot = clean[name]
-        delay = diagnose(log, robot).delay
+        delay = check_log(log, robot).delay
         assert delay is not None
         assert 0 <= delay.low_s <= delay.seconds <= delay.high_s < robot.contract.control_dt_s
 
     def test_a_known_delay_lies_in_its_interval(self, tmp_path) -> None:
         (tmp_path / "slow.yaml").write_text(yaml.safe_dump({"robot": str(HEXAPOD), **NOISY, "delay_s": 0.06}))
         twin = load_twin(tmp_path / "slow.yaml")
-        delay = diagnose(record(twin, "trot", rollouts=8, seconds=4.0), twin.robot).delay
+        delay = check_log(record(twin, "trot", rollouts=8, seconds=4.0), twin.robot).delay
         assert delay is not None
         assert delay.seconds == pytest.approx(0.06, abs=0.008)
         assert delay.low_s - 0.005 <= 0.06 <= delay.high_s + 0.005
 
     def test_coverage_sums_to_one(self, go2_log, go2) -> None:
-        diagnosis = diagnose(go2_log, go2)
+        diagnosis = check_log(go2_log, go2)
         assert diagnosis.coverage.shape == (3, 3, 3)
         assert diagnosis.coverage.sum() == pytest.approx(1)
 
     def test_a_log_at_ten_times_the_rate(self, go2_log, go2) -> None:
         """Rows repeated ten times by interpolation: only the rate is worth a word."""
         fast = _faster(go2_log, 10)
-        diagnosis = diagnose(fast, go2, needed_s=NEEDED_S)
+        diagnosis = check_log(fast, go2, needed_s=NEEDED_S)
         assert codes(diagnosis, "warning", "error") == {"rate"}
         (finding,) = (f for f in diagnosis.findings if f.code == "rate")
         assert "every 10th row" in finding.fix
@@ -167,13 +167,13 @@ class TestPlantedFaults:
                 plant.flipped(go2_log, "RR_calf_joint", (channel,)),
                 plant.swapped(go2_log, *PAIRS["go2"], (channel,)),
             ):
-                (finding,) = plant.found(planted, diagnose(planted.log, go2).findings)
+                (finding,) = plant.found(planted, check_log(planted.log, go2).findings)
                 assert word in finding.title
                 assert not any(other in finding.title for other in {"position", "velocity", "action"} - {word})
 
     def test_two_faults_at_once(self, go2_log, go2) -> None:
         both = plant.flipped(plant.swapped(go2_log, "FL_hip_joint", "RR_hip_joint").log, "FR_calf_joint").log
-        diagnosis = diagnose(both, go2, needed_s=NEEDED_S)
+        diagnosis = check_log(both, go2, needed_s=NEEDED_S)
         assert {(f.code, f.joints) for f in diagnosis.findings if f.severity == "error"} == {
             ("swapped-joints", ("FL_hip_joint", "RR_hip_joint")),
             ("flipped-sign", ("FR_calf_joint",)),
@@ -185,7 +185,7 @@ class TestPlantedFaults:
         column = go2_log.joints.index("FL_calf_joint")
         rows = np.isin(go2_log.episode, [3, 4, 5])
         velocity[rows, column] = -velocity[rows, column]
-        diagnosis = diagnose(plant.changed(go2_log, joint_velocity_rad_s=velocity), go2)
+        diagnosis = check_log(plant.changed(go2_log, joint_velocity_rad_s=velocity), go2)
         (finding,) = (f for f in diagnosis.findings if f.code == "position-velocity")
         assert finding.joints == ("FL_calf_joint",)
         assert {span.episode for span in finding.spans} == {3, 4, 5}
@@ -193,9 +193,9 @@ class TestPlantedFaults:
     def test_without_an_imu(self, go2_log, go2) -> None:
         """A calf that bends the wrong way leaves its range; the feet cannot be asked."""
         blind = dataclasses.replace(go2_log, gyro_rad_s=None, gravity=None)
-        assert codes(diagnose(blind, go2, needed_s=NEEDED_S), "warning", "error") == set()
+        assert codes(check_log(blind, go2, needed_s=NEEDED_S), "warning", "error") == set()
         planted = plant.flipped(blind, "FL_calf_joint")
-        assert plant.found(planted, diagnose(planted.log, go2).findings)
+        assert plant.found(planted, check_log(planted.log, go2).findings)
 
     def test_orientation_from_a_quaternion(self, go2_log, go2) -> None:
         """The same fall is found where the log holds an orientation instead of gravity."""
@@ -212,14 +212,14 @@ class TestPlantedFaults:
             axis=1,
         )
         log = dataclasses.replace(fallen.log, gravity=None, quaternion=quaternion)
-        assert plant.found(fallen, diagnose(log, go2).findings)
+        assert plant.found(fallen, check_log(log, go2).findings)
 
     def test_gravity_that_points_up(self, go2_log, go2) -> None:
-        diagnosis = diagnose(plant.changed(go2_log, gravity=-go2_log.gravity), go2, needed_s=NEEDED_S)
+        diagnosis = check_log(plant.changed(go2_log, gravity=-go2_log.gravity), go2, needed_s=NEEDED_S)
         assert codes(diagnosis, "error") == {"gravity-up"}  # and no fall
 
     def test_gyro_in_degrees(self, go2_log, go2) -> None:
-        diagnosis = diagnose(plant.changed(go2_log, gyro_rad_s=np.rad2deg(go2_log.gyro_rad_s)), go2, needed_s=NEEDED_S)
+        diagnosis = check_log(plant.changed(go2_log, gyro_rad_s=np.rad2deg(go2_log.gyro_rad_s)), go2, needed_s=NEEDED_S)
         assert codes(diagnosis, "error") == {"unit"}
         assert "gyro" in diagnosis.findings[0].title
 
@@ -228,7 +228,7 @@ class TestCuts:
     def test_a_fall_is_cut_to_the_end_of_its_episode(self, go2_log, go2) -> None:
         planted = plant.fall(go2_log)
         assert planted.when is not None
-        diagnosis = diagnose(planted.log, go2)
+        diagnosis = check_log(planted.log, go2)
         spans = [span for span, why in diagnosis.cuts if why == "fall" and span.episode == planted.when[0]]
         (span,) = spans
         rows = go2_log.episode == planted.when[0]
@@ -242,7 +242,7 @@ class TestCuts:
         gravity = go2_log.gravity.copy()
         for rows in go2_log.episodes()[:12]:
             gravity[rows.start + 100 : rows.stop] = [0.0, 1.0, 0.0]
-        diagnosis = diagnose(plant.changed(go2_log, gravity=gravity), go2, needed_s=20)
+        diagnosis = check_log(plant.changed(go2_log, gravity=gravity), go2, needed_s=20)
         (finding,) = (f for f in diagnosis.findings if f.code == "fall")
         assert finding.severity == "warning"
         assert "12 of 20" in finding.title
@@ -251,7 +251,7 @@ class TestCuts:
         rows = go2_log.episodes()[7]
         gravity = go2_log.gravity.copy()
         gravity[rows.start + 100 : rows.start + 110] = [0.0, np.sin(0.75), -np.cos(0.75)]
-        diagnosis = diagnose(plant.changed(go2_log, gravity=gravity), go2)
+        diagnosis = check_log(plant.changed(go2_log, gravity=gravity), go2)
         (finding,) = (f for f in diagnosis.findings if f.code == "near-fall")
         (span,) = finding.spans
         assert span.episode == 7
@@ -265,7 +265,7 @@ class TestCuts:
             (plant.repeated_time(go2_log), "repeated or missing time"),
         ):
             assert planted.when is not None
-            diagnosis = diagnose(planted.log, go2)
+            diagnosis = check_log(planted.log, go2)
             assert planted.when[0] in {span.episode for span, reason in diagnosis.cuts if reason == why}
             rows = (
                 (planted.log.episode == planted.when[0])
@@ -276,14 +276,14 @@ class TestCuts:
 
     def test_too_little_time(self, go2_log, go2) -> None:
         for needed_s, severity in ((60.0, None), (130.0, "warning"), (400.0, "error")):
-            found = [f.severity for f in diagnose(go2_log, go2, needed_s=needed_s).findings if f.code == "too-short"]
+            found = [f.severity for f in check_log(go2_log, go2, needed_s=needed_s).findings if f.code == "too-short"]
             assert found == ([] if severity is None else [severity])
-        proposal = diagnose(go2_log, go2, needed_s=400.0).proposal
+        proposal = check_log(go2_log, go2, needed_s=400.0).proposal
         assert proposal is not None
         assert "episodes of 4 s" in proposal
 
     def test_missing_commands_are_named_and_proposed(self, go2_log, go2) -> None:
-        diagnosis = diagnose(plant.forward_only(go2_log).log, go2)
+        diagnosis = check_log(plant.forward_only(go2_log).log, go2)
         (finding,) = (f for f in diagnosis.findings if f.code == "coverage")
         for part in ("walking backward", "stepping left", "stepping right", "turning left", "turning right"):
             assert part in finding.title
@@ -298,20 +298,20 @@ class TestMetadata:
             command=0 * go2_log.command,
             metadata={"assumed": {"command": "no command was recorded; zero was written"}},
         )
-        assert "no-command" in codes(diagnose(log, go2), "error")
+        assert "no-command" in codes(check_log(log, go2), "error")
 
     def test_what_was_supposed_or_derived_is_a_note(self, go2_log, go2) -> None:
         said = {"assumed": {"joint order": "as in robot.yaml"}, "derived": {"joint_velocity_rad_s": "a filter"}}
-        diagnosis = diagnose(dataclasses.replace(go2_log, metadata=said), go2, needed_s=NEEDED_S)
+        diagnosis = check_log(dataclasses.replace(go2_log, metadata=said), go2, needed_s=NEEDED_S)
         assert {"assumed", "derived-velocity"} <= codes(diagnosis, "note")
         assert diagnosis.exit_code == 0
 
     def test_another_contract(self, go2_log, go2) -> None:
         log = dataclasses.replace(go2_log, metadata=go2_log.metadata | {"contract_hash": "0" * 64, "control_hz": 100})
-        assert {"other-contract", "rate-said"} <= codes(diagnose(log, go2), "warning")
+        assert {"other-contract", "rate-said"} <= codes(check_log(log, go2), "warning")
 
     def test_joints_of_another_robot(self, clean, go2) -> None:
-        diagnosis = diagnose(clean["hexapod"][0], go2)
+        diagnosis = check_log(clean["hexapod"][0], go2)
         (finding,) = (f for f in diagnosis.findings if f.code == "joint-names")
         assert finding.severity == "error"
         assert "FL_hip_joint" in finding.title
@@ -319,7 +319,7 @@ class TestMetadata:
     def test_a_misspelt_joint_is_named_with_the_nearest(self, go2_log, go2) -> None:
         joints = tuple(name.replace("RL_calf_joint", "RL_clf_joint") for name in go2_log.joints)
         (finding,) = (
-            f for f in diagnose(dataclasses.replace(go2_log, joints=joints), go2).findings if f.code == "joint-names"
+            f for f in check_log(dataclasses.replace(go2_log, joints=joints), go2).findings if f.code == "joint-names"
         )
         assert "did you mean 'RL_calf_joint'" in finding.evidence
 
@@ -327,17 +327,17 @@ class TestMetadata:
         order = [*range(3, 6), *range(3), *range(9, 12), *range(6, 9)]
         columns = {name: getattr(go2_log, name)[:, order] for name in plant.ALL}
         log = dataclasses.replace(go2_log, joints=tuple(go2_log.joints[i] for i in order), **columns)
-        assert codes(diagnose(log, go2, needed_s=NEEDED_S), "warning", "error") == {"joint-order"}
+        assert codes(check_log(log, go2, needed_s=NEEDED_S), "warning", "error") == {"joint-order"}
 
 
 class TestPolicy:
     def test_its_own_log(self, walk, go2) -> None:
         log, policy = walk
-        assert not {code for code in codes(diagnose(log, go2, policy)) if code.startswith("policy")}
+        assert not {code for code in codes(check_log(log, go2, policy)) if code.startswith("policy")}
 
     def test_another_policy(self, walk, go2, tmp_path) -> None:
         write_mlp(tmp_path / "other.onnx", go2.contract, layers(go2.contract, seed=5))
-        diagnosis = diagnose(walk[0], go2, OnnxPolicy.load(tmp_path / "other.onnx"))
+        diagnosis = check_log(walk[0], go2, OnnxPolicy.load(tmp_path / "other.onnx"))
         assert "policy-actions" in codes(diagnosis, "error")
         assert "policy-hash" in codes(diagnosis, "warning")
 
@@ -348,24 +348,24 @@ class TestPolicy:
         for rows in log.episodes():
             action[rows] = np.roll(log.action[rows], shift, axis=0)
         (finding,) = (
-            f for f in diagnose(plant.changed(log, action=action), go2, policy).findings if f.code == "policy-shift"
+            f for f in check_log(plant.changed(log, action=action), go2, policy).findings if f.code == "policy-shift"
         )
         assert word in finding.title
 
     def test_swapped_channels_show_without_any_motion_model(self, walk, go2) -> None:
         log, policy = walk
         planted = plant.swapped(log, "FL_hip_joint", "FR_hip_joint")
-        assert {"policy-actions"} <= codes(diagnose(planted.log, go2, policy))
+        assert {"policy-actions"} <= codes(check_log(planted.log, go2, policy))
 
     def test_what_cannot_be_checked(self, walk, go2) -> None:
         log, policy = walk
-        diagnosis = diagnose(dataclasses.replace(log, gyro_rad_s=None), go2, policy)
+        diagnosis = check_log(dataclasses.replace(log, gyro_rad_s=None), go2, policy)
         (finding,) = (f for f in diagnosis.findings if f.code == "policy-unchecked")
         assert "gyro" in finding.title
 
     def test_a_policy_of_another_robot(self, walk, clean) -> None:
         log, robot = clean["hexapod"]
-        assert "policy-contract" in codes(diagnose(log, robot, walk[1]), "error")
+        assert "policy-contract" in codes(check_log(log, robot, walk[1]), "error")
 
     def test_a_history_in_the_observation(self, clean, tmp_path) -> None:
         robot = clean["hexapod"][1]
@@ -375,7 +375,7 @@ class TestPolicy:
         log = record(load_twin(tmp_path / "twin.yaml"), str(tmp_path / "policy.onnx"), rollouts=2, seconds=2.0)
         assert not {
             code
-            for code in codes(diagnose(log, robot, OnnxPolicy.load(tmp_path / "policy.onnx")))
+            for code in codes(check_log(log, robot, OnnxPolicy.load(tmp_path / "policy.onnx")))
             if code.startswith("policy")
         }
 
@@ -390,7 +390,7 @@ class TestRoughLogs:
 
     def test_no_rows(self, go2_log, go2) -> None:
         with pytest.raises(LogError, match="no rows"):
-            diagnose(plant.taken(go2_log, np.arange(0)), go2)
+            check_log(plant.taken(go2_log, np.arange(0)), go2)
 
     def test_episodes_of_one_row(self, go2_log, go2) -> None:
         diagnosis = quietly(dataclasses.replace(go2_log, episode=np.arange(len(go2_log.episode), dtype=np.int32)), go2)
@@ -431,19 +431,19 @@ class TestRoughLogs:
 
     def test_worst_first(self, go2_log, go2) -> None:
         log = plant.not_a_number(plant.flipped(go2_log, "FL_calf_joint").log, "FR_hip_joint").log
-        findings = diagnose(log, go2, needed_s=130.0).findings
+        findings = check_log(log, go2, needed_s=130.0).findings
         order = [ORDER[finding.severity] for finding in findings]
         assert order == sorted(order)
         assert len(set(order)) == 3
 
     def test_the_log_is_left_alone(self, go2_log, go2) -> None:
         before = {name: getattr(go2_log, name).copy() for name in plant.ALL}
-        diagnose(go2_log, go2)
+        check_log(go2_log, go2)
         for name, values in before.items():
             np.testing.assert_array_equal(getattr(go2_log, name), values)
 
     def test_the_same_log_gives_the_same_diagnosis(self, go2_log, go2) -> None:
-        assert diagnose(go2_log, go2).to_dict() == diagnose(go2_log, go2).to_dict()
+        assert check_log(go2_log, go2).to_dict() == check_log(go2_log, go2).to_dict()
 
 
 def _faster(log: RobotLog, times: int) -> RobotLog:

@@ -65,7 +65,7 @@ class Adapted:
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
+class AddedTerms:
     """What is added to torques or targets, as numbers in policy order; terms that are zero everywhere are not in it."""
 
     adds: Adds
@@ -83,7 +83,7 @@ def adapt(adaptation: Adaptation, robot: Robot) -> Adapted:
     return Adapted(adaptation, robot, worlds, worlds.model_of(0))
 
 
-def added(found: Adapted) -> tuple[Added, ...]:
+def added(found: Adapted) -> tuple[AddedTerms, ...]:
     """What the adaptation adds to torques, to targets, or to both; refuses one that adds nothing."""
     network, parts = found.adaptation.network, []
     for adds, names in NAMES.items():
@@ -102,7 +102,7 @@ def added(found: Adapted) -> tuple[Added, ...]:
             terms = {kind: weight if kind == "constant" else share * weight for kind, weight in terms.items()}
             net = net and replace(net, limit=net.limit * share.astype(np.float32))
         if terms or net is not None:
-            parts.append(Added(adds, terms, net))
+            parts.append(AddedTerms(adds, terms, net))
     if not parts:
         raise FitError(
             "the adaptation adds no torque and moves no targets; --to mjcf writes the model with what it changes"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from surefoot.adapt.adaptation import Adaptation
-from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added, described, origin
+from surefoot.adapt.export.adapted import Adapted, AddedTerms, adapt, adaptation_hash, added, described, origin
 from surefoot.adapt.export.python_text import FIRST_LINES, literal
 from surefoot.robot import Robot
 from surefoot.robot.legs import usual_pose
@@ -107,7 +107,7 @@ def numpy_class(adaptation: Adaptation, robot: Robot) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(found: Adapted, parts: tuple[Added, ...]) -> list[str]:
+def _head(found: Adapted, parts: tuple[AddedTerms, ...]) -> list[str]:
     contract, settings = found.robot.contract, found.adaptation.settings
     used = {part.name(kind) for part in parts for kind in part.terms}
     chain = [described(found, name) for name in CHAIN if name in settings]
@@ -140,7 +140,7 @@ def _docstring(lines: list[str]) -> list[str]:
     return [FIRST_LINES[0], f'"""{safe[0]}', *safe[1:], '"""']
 
 
-def _method(part: Added, joints: int) -> list[str]:
+def _method(part: AddedTerms, joints: int) -> list[str]:
     inputs = "error_rad, position_rad, velocity_rad_s"
     sums = [TERM[kind].format(name=part.name(kind).upper()) for kind in part.terms]
     sums += [] if part.net is None else [f"self.network({inputs})"]
@@ -154,7 +154,7 @@ def _method(part: Added, joints: int) -> list[str]:
     ]
 
 
-def _layers(part: Added, net: ResidualNet, joints: tuple[str, ...]) -> list[str]:
+def _layers(part: AddedTerms, net: ResidualNet, joints: tuple[str, ...]) -> list[str]:
     """Weights of the network, each group's once, and which group a joint is of."""
     group, first = _groups(net)
     says = f"the most that the network adds, {UNITS[part.adds]}"
@@ -193,7 +193,7 @@ def _groups(net: ResidualNet) -> tuple[list[int], list[int]]:
     return group, first
 
 
-def _limit(part: Added) -> str:
+def _limit(part: AddedTerms) -> str:
     return "LIMIT_NM" if part.adds == "torque" else "LIMIT_RAD"
 
 

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from surefoot import __version__
 from surefoot.adapt.adaptation import Adaptation
-from surefoot.adapt.export.adapted import Adapted, Added, adapt, adaptation_hash, added
+from surefoot.adapt.export.adapted import Adapted, AddedTerms, adapt, adaptation_hash, added
 from surefoot.files import check_place
 from surefoot.policy.export_mlp import IR_VERSION, OPSET
 from surefoot.policy.onnx_policy import write_model
@@ -45,7 +45,7 @@ def write_onnx(path: Path, adaptation: Adaptation, robot: Robot) -> None:
     write_model(_model(parts, robot), _metadata(found, parts), path)
 
 
-def _model(parts: tuple[Added, ...], robot: Robot) -> onnx.ModelProto:
+def _model(parts: tuple[AddedTerms, ...], robot: Robot) -> onnx.ModelProto:
     graph = _Graph()
     for part in parts:
         total = _terms(graph, part, usual_pose(robot))
@@ -90,7 +90,7 @@ class _Graph:
         return self.initializers[-1].name
 
 
-def _terms(graph: _Graph, part: Added, pose_rad: np.ndarray) -> str:
+def _terms(graph: _Graph, part: AddedTerms, pose_rad: np.ndarray) -> str:
     """The sum of the terms; those of constant and position are always there, and give it the shape of a batch."""
     error, position, velocity = INPUTS
     zero = np.zeros(pose_rad.shape)
@@ -122,7 +122,7 @@ def _network(graph: _Graph, net: ResidualNet) -> str:
     return graph.add("Mul", [share, graph.constant("limit", net.limit)])
 
 
-def _metadata(found: Adapted, parts: tuple[Added, ...]) -> dict[str, str]:
+def _metadata(found: Adapted, parts: tuple[AddedTerms, ...]) -> dict[str, str]:
     adaptation, robot = found.adaptation, found.robot
     return {
         "robot": one_line(robot.name),

@@ -13,7 +13,7 @@ from surefoot.logs.doctor import coverage as commands
 from surefoot.logs.doctor.action_size import check_size
 from surefoot.logs.doctor.channels import Ailing, check_channels, check_numbers
 from surefoot.logs.doctor.falls import check_falls, check_idle
-from surefoot.logs.doctor.findings import ORDER, Delay, Diagnosis, Finding, Severity, Span, listed, merged
+from surefoot.logs.doctor.findings import ORDER, Delay, Finding, LogReport, Severity, TimeSpan, listed, merged
 from surefoot.logs.doctor.joints import (
     Fault,
     check_crossed,
@@ -43,13 +43,13 @@ from surefoot.logs.time_unit import UNITS, in_seconds, unit_of_time
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 
-__all__ = ["Delay", "Diagnosis", "Finding", "Severity", "Span", "diagnose"]
+__all__ = ["Delay", "Finding", "LogReport", "Severity", "TimeSpan", "check_log"]
 
 NEEDED_S = 240.0  # 64 episodes of 4 s, less a little
 FOLLOW_FROM_RATE = ("velocity-scale", "action-scale")  # a wrong clock shows in these too
 
 
-def diagnose(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, needed_s: float = NEEDED_S) -> Diagnosis:
+def check_log(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, needed_s: float = NEEDED_S) -> LogReport:
     """Look for everything that would spoil a fit; `needed_s` is how much usable time it should have."""
     if not len(log.time_s):
         raise LogError("the log has no rows; record it again")
@@ -85,7 +85,7 @@ def diagnose(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, need
     findings += found + commands.check_amount(usable_s, needed_s)
     findings = merged(findings)
     findings.sort(key=lambda finding: ORDER[finding.severity])
-    return Diagnosis(
+    return LogReport(
         findings=tuple(findings),
         usable=sound,
         cuts=tuple(cuts),
@@ -105,7 +105,7 @@ def _look(
     sound: np.ndarray,
     order: list[int],
     ailing: Ailing,
-) -> tuple[np.ndarray, list[tuple[Span, str]], Delay | None, list[Finding]]:
+) -> tuple[np.ndarray, list[tuple[TimeSpan, str]], Delay | None, list[Finding]]:
     """All checks that need joints in order and a clock: rows to cut, why, the delay and what was found."""
     legs = Legs(robot)
     dead, rough = (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from surefoot.logs.doctor.findings import Finding, Span
+from surefoot.logs.doctor.findings import Finding, TimeSpan
 from surefoot.logs.doctor.signals import Signals, runs, spans
 from surefoot.logs.robot_log import RobotLog
 
@@ -17,7 +17,7 @@ IDLE_WINDOW_S = 0.5
 IDLE_S = 1.0
 IDLE_SHARE = 0.5
 
-Cuts = list[tuple[Span, str]]
+Cuts = list[tuple[TimeSpan, str]]
 
 
 def check_falls(log: RobotLog, signals: Signals) -> tuple[np.ndarray, Cuts, list[Finding]]:
@@ -90,7 +90,7 @@ def _rising(tilt: np.ndarray, signals: Signals) -> np.ndarray:
     return rising
 
 
-def _fall(count: int, log: RobotLog, rows: np.ndarray, where: tuple[Span, ...], source: str) -> Finding:
+def _fall(count: int, log: RobotLog, rows: np.ndarray, where: tuple[TimeSpan, ...], source: str) -> Finding:
     share = count / max(log.n_episodes, 1)
     many = share > LARGE_SHARE
     return Finding(
@@ -109,7 +109,7 @@ def _fall(count: int, log: RobotLog, rows: np.ndarray, where: tuple[Span, ...], 
     )
 
 
-def _near_fall(rows: np.ndarray, where: tuple[Span, ...], source: str) -> Finding:
+def _near_fall(rows: np.ndarray, where: tuple[TimeSpan, ...], source: str) -> Finding:
     return Finding(
         "near-fall",
         "note",

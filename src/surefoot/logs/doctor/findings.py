@@ -1,4 +1,4 @@
-"""What the doctor says: findings with evidence and a way out, and the diagnosis that holds them."""
+"""What the doctor says: findings with evidence and a way out, and the report that holds them."""
 
 import dataclasses
 from collections import Counter
@@ -13,7 +13,7 @@ MOST_ALIKE = 3  # findings of one kind that are said one by one
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """A part of one episode, on the log's own time stamps."""
 
     episode: int
@@ -32,7 +32,7 @@ class Finding:
     why: str
     fix: str
     joints: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[TimeSpan, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Delay:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class LogReport:
     """All findings on a log, worst first, and which of its rows may be used."""
 
     findings: tuple[Finding, ...]
     usable: np.ndarray  # (rows,) bool: rows that a gap or fit may use
-    cuts: tuple[tuple[Span, str], ...]  # what was cut, and why
+    cuts: tuple[tuple[TimeSpan, str], ...]  # what was cut, and why
     delay: Delay | None
     usable_s: float
     needed_s: float  # what a fit needs

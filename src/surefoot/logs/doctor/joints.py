@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.logs.doctor.findings import Finding, Span, listed
+from surefoot.logs.doctor.findings import Finding, TimeSpan, listed
 from surefoot.logs.doctor.legs import Legs, Standing
 from surefoot.logs.doctor.signals import Signals, integral
 from surefoot.logs.doctor.units import SMALLEST_TURN_RAD, agreement, agreement_at
@@ -37,7 +37,7 @@ class Fault:
     joints: tuple[int, ...]
     channels: frozenset[str]
     evidence: str
-    spans: tuple[Span, ...] = ()
+    spans: tuple[TimeSpan, ...] = ()
 
     def apply(self, values: np.ndarray, signals: Signals) -> np.ndarray:
         """Put a channel (n, n_joints) right."""
@@ -171,7 +171,7 @@ def _which(kind: str, joints: tuple[int, ...], signals: Signals, legs: Legs, evi
 
 def _some_episodes(
     signals: Signals, rows: np.ndarray, r: np.ndarray, lively: np.ndarray
-) -> dict[int, tuple[Span, ...]]:
+) -> dict[int, tuple[TimeSpan, ...]]:
     """For joints that disagree over the whole log but not in every episode: the episodes in which they do."""
     change, turned = np.diff(signals.position, axis=0)[rows], np.diff(signals.turned, axis=0)[rows]
     episode = signals.episode[rows]
@@ -184,7 +184,7 @@ def _some_episodes(
         if 0 < bad.sum() < len(bad):
             ends = [*starts[1:], len(rows)]
             found[int(i)] = tuple(
-                Span(
+                TimeSpan(
                     int(episode[starts[e]]),
                     float(signals.time_s[rows[starts[e]]]),
                     float(signals.time_s[rows[ends[e] - 1]]),
@@ -250,7 +250,7 @@ def _late(names: tuple[str, ...], late: np.ndarray, lag: np.ndarray, period_s: f
     )
 
 
-def _disagree(name: str, r: float, where: tuple[Span, ...]) -> Finding:
+def _disagree(name: str, r: float, where: tuple[TimeSpan, ...]) -> Finding:
     part = f" in {len(where)} episodes" if where else ""
     return Finding(
         "position-velocity",

@@ -29,7 +29,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Chain:
+class KinematicChain:
     """The bodies from the base to a foot."""
 
     links: tuple[tuple[np.ndarray, np.ndarray, tuple[Turn, ...]], ...]  # position, rotation and joints of each body
@@ -79,11 +79,11 @@ class Legs:
         return np.eye(3) if self._robot.imu is None else _matrix(self._model.site(self._robot.imu).quat)
 
     @cached_property
-    def chains(self) -> list[Chain]:
+    def chains(self) -> list[KinematicChain]:
         """One chain for each foot."""
         return [self._chain(foot) for foot in self._robot.feet]
 
-    def _chain(self, foot: str) -> Chain:
+    def _chain(self, foot: str) -> KinematicChain:
         model, joints = self._model, self._robot.contract.joints
         geom = foot_geoms(model, foot)[0]
         base, body = model.body(self._robot.base).id, int(model.geom_bodyid[geom])
@@ -104,7 +104,7 @@ class Legs:
             links.append((model.body_pos[body].copy(), _matrix(model.body_quat[body]), tuple(turns)))
             body = int(model.body_parentid[body])
         radius_m = float(model.geom_size[geom][0]) if model.geom_type[geom] in ROUND else 0.0
-        return Chain(tuple(links[::-1]), model.geom_pos[geom].copy(), radius_m)
+        return KinematicChain(tuple(links[::-1]), model.geom_pos[geom].copy(), radius_m)
 
 
 class Standing:

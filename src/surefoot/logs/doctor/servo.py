@@ -32,7 +32,7 @@ ALIKE = 0.98
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class ServoFit:
     """How well target i (column) explains the motion of joint j (row), (n_joints, n_joints) each: logs, 0
     for not at all.
     """
@@ -233,7 +233,7 @@ def check_delay(delay: Delay | None, period_s: float) -> list[Finding]:
     ]
 
 
-def fit_targets(signals: Signals, delay: Delay | None) -> Fit | None:
+def fit_targets(signals: Signals, delay: Delay | None) -> ServoFit | None:
     """Explain the change of each joint's velocity over two control periods by each target."""
     shift = 0 if delay is None else int(delay.seconds / signals.period_s)
     rows = signals.windows(shift + 1, 2)
@@ -259,10 +259,10 @@ def fit_targets(signals: Signals, delay: Delay | None) -> Fit | None:
         weights = np.linalg.solve(gram, with_y[..., None])[..., 0]
         left = np.log(np.clip(1 - (weights * with_y).sum(1) / max(float(y @ y), 1e-30), 1e-6, 1))
         plain[j], turned[j] = np.where(weights.sum(1) > 0, left, 0), np.where(weights.sum(1) < 0, left, 0)
-    return Fit(plain, turned, len(rows))
+    return ServoFit(plain, turned, len(rows))
 
 
-def check_actions(signals: Signals, fit: Fit, dead: set[int]) -> list[Fault]:
+def check_actions(signals: Signals, fit: ServoFit, dead: set[int]) -> list[Fault]:
     """Actions on the wrong joint or with the wrong sign; the change that explains the motion best is taken
     until none does.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.logs.doctor.findings import Span
+from surefoot.logs.doctor.findings import TimeSpan
 from surefoot.logs.robot_log import RobotLog
 from surefoot.robot import Contract, Robot
 
@@ -169,11 +169,11 @@ def runs(mask: np.ndarray, episode: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(begins).tolist(), np.flatnonzero(ends).tolist(), strict=True))
 
 
-def spans(mask: np.ndarray, log: RobotLog, most: int = 50) -> tuple[Span, ...]:
+def spans(mask: np.ndarray, log: RobotLog, most: int = 50) -> tuple[TimeSpan, ...]:
     """Runs of True over the log's rows as spans, the longest ones where there are many."""
     found = runs(mask, log.episode)
     longest = sorted(sorted(found, key=lambda run: run[0] - run[1])[:most])
-    return tuple(Span(int(log.episode[a]), _finite(log.time_s[a]), _finite(log.time_s[b])) for a, b in longest)
+    return tuple(TimeSpan(int(log.episode[a]), _finite(log.time_s[a]), _finite(log.time_s[b])) for a, b in longest)
 
 
 def _finite(value: float) -> float:

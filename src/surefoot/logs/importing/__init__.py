@@ -7,6 +7,6 @@ joints and control ticks. It must not know simulators or policies, and it unpick
 from surefoot.logs.importing.assemble import assemble
 from surefoot.logs.importing.mapping import MapFile, read_map
 from surefoot.logs.importing.read import read_recording
-from surefoot.logs.importing.recording import Channel, Recording
+from surefoot.logs.importing.recording import RecordedChannel, Recording
 
-__all__ = ["Channel", "MapFile", "Recording", "assemble", "read_map", "read_recording"]
+__all__ = ["MapFile", "RecordedChannel", "Recording", "assemble", "read_map", "read_recording"]

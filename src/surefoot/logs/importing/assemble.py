@@ -12,14 +12,14 @@ from surefoot.files import file_hash, sha256
 from surefoot.logs.importing.convert import in_contract_terms
 from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.recording import Recording
-from surefoot.logs.importing.rows import FEWEST_ROWS, Story, control_rows
+from surefoot.logs.importing.rows import FEWEST_ROWS, ImportNotes, control_rows
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog
 from surefoot.robot.load import Robot
 
 
 def assemble(recordings: Sequence[Recording], robot: Robot, map_file: MapFile) -> RobotLog:
     """One log from all recordings; each is at least one episode."""
-    story = Story()
+    story = ImportNotes()
     _refuse_incomplete(recordings, robot.contract.n_joints)
     pieces, sources = [], []
     for recording in recordings:
@@ -90,7 +90,7 @@ def _refuse_incomplete(recordings: Sequence[Recording], n_joints: int) -> None:
         )
 
 
-def _joined(pieces: list[dict[str, np.ndarray]], recordings: Sequence[Recording], story: Story) -> dict[str, Any]:
+def _joined(pieces: list[dict[str, np.ndarray]], recordings: Sequence[Recording], story: ImportNotes) -> dict[str, Any]:
     """Recordings one after the other; a channel that one of them lacks is left out of all."""
     columns: dict[str, Any] = {}
     for key in (*REQUIRED, *OPTIONAL, "time_s"):

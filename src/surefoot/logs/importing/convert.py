@@ -9,14 +9,14 @@ import numpy as np
 from surefoot.errors import LogError
 from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.names import JointNames
-from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, Channel, Recording
+from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, RecordedChannel, Recording
 from surefoot.robot.contract import Contract
 from surefoot.robot.values import per_name
 
 AXES = {"quaternion": ("w", "x", "y", "z"), "command": ("vx", "vy", "wz")}
 
 
-def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFile) -> dict[str, Channel]:
+def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFile) -> dict[str, RecordedChannel]:
     """Channels in the contract's joint order, units and signs."""
     joints = JointNames(contract.joints, map_file)
     done = {}
@@ -45,19 +45,19 @@ def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFil
             )
         )
         values = values * (ROLES[role].units[unit] if unit else 1.0) * scale * sign + offset
-        done[role] = Channel(
+        done[role] = RecordedChannel(
             channel.time_s + rule.shift_s if rule.shift_s else channel.time_s, values, channel.source, channel.names
         )
     for role, rule in map_file.rules.items():
         if rule.constant:
             time_s = done["joint_position"].time_s
-            done[role] = Channel(
+            done[role] = RecordedChannel(
                 time_s, np.tile(rule.constant, (len(time_s), 1)), f"{list(rule.constant)} in {Path(map_file.name).name}"
             )
     return done
 
 
-def _in_order(channel: Channel, role: str, joints: JointNames, path: Path) -> np.ndarray:
+def _in_order(channel: RecordedChannel, role: str, joints: JointNames, path: Path) -> np.ndarray:
     values = channel.values
     if channel.names is None:
         if values.shape[1] != len(joints.joints):

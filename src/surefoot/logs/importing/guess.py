@@ -10,7 +10,7 @@ import numpy as np
 from surefoot.errors import LogError, nearest
 from surefoot.logs.importing.mapping import MapFile, Rule
 from surefoot.logs.importing.names import JointNames
-from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, TIMES, Channel, Recording
+from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, TIMES, RecordedChannel, Recording
 from surefoot.logs.importing.tables import Table, text_codes
 
 DESIRED = {
@@ -71,7 +71,7 @@ PLAUSIBLE_HZ = (5.0, 5000.0)  # of a log; a factor of 1000 apart, so that only o
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """Columns that belong together, such as 'q_*': one for each joint, index or axis."""
 
     pattern: str
@@ -131,7 +131,7 @@ def role_of(pattern: str, width: int, n_joints: int, named: bool) -> str | None:
     return None
 
 
-def find_groups(table: Table, joints: JointNames) -> dict[str, Group]:
+def find_groups(table: Table, joints: JointNames) -> dict[str, ColumnGroup]:
     """All groups of columns, by pattern."""
     found: dict[str, list[tuple[str, object]]] = {}
     for name, values in table.numbers.items():
@@ -160,22 +160,22 @@ def _split(name: str, joints: JointNames) -> tuple[str, object]:
     return name, None
 
 
-def _group(pattern: str, members: list[tuple[str, object]]) -> Group:
+def _group(pattern: str, members: list[tuple[str, object]]) -> ColumnGroup:
     labels = [label for _, label in members]
     columns = [name for name, _ in members]
     if all(isinstance(label, int) for label in labels):
-        return Group(pattern, tuple(name for _, name in sorted(zip(labels, columns, strict=True))), None)
+        return ColumnGroup(pattern, tuple(name for _, name in sorted(zip(labels, columns, strict=True))), None)
     if all(label in AXES for label in labels):
         ordered = sorted(zip(labels, columns, strict=True), key=lambda pair: AXES[str(pair[0])])
         if len(ordered) == 4:
             ordered = [ordered[3], *ordered[:3]]  # w first
-        return Group(pattern, tuple(name for _, name in ordered), None, tuple(str(label) for label, _ in ordered))
+        return ColumnGroup(pattern, tuple(name for _, name in ordered), None, tuple(str(label) for label, _ in ordered))
     if labels == [None]:
-        return Group(pattern, tuple(columns), None)
-    return Group(pattern, tuple(columns), tuple(str(label) for label in labels))
+        return ColumnGroup(pattern, tuple(columns), None)
+    return ColumnGroup(pattern, tuple(columns), tuple(str(label) for label in labels))
 
 
-def _width(group: Group, table: Table) -> int:
+def _width(group: ColumnGroup, table: Table) -> int:
     first = table.numbers.get(group.columns[0])
     return first.shape[1] if len(group.columns) == 1 and first is not None and first.ndim == 2 else len(group.columns)
 
@@ -195,7 +195,7 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile) -> Recor
     for role, rule in map_file.rules.items():
         if rule.sources:
             chosen[role] = _by_map(rule, role, table, joints, map_file)
-    channels: dict[str, Channel] = {}
+    channels: dict[str, RecordedChannel] = {}
     for role in ROLES:
         if role not in chosen or map_file.rule(role).absent or map_file.rule(role).constant:
             continue
@@ -228,7 +228,7 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile) -> Recor
         if not filled.all():
             notes.append(f"{table.path.name}: {group.pattern} is empty in {int((~filled).sum())} of {table.rows} rows")
         whole, unit = filled.all(), unit_in(group.pattern, role)
-        channels[role] = Channel(
+        channels[role] = RecordedChannel(
             time_s if whole else time_s[filled], values if whole else values[filled], group.pattern, names, unit
         )
         unit = map_file.rule(role).unit or unit
@@ -248,9 +248,9 @@ def unit_in(pattern: str, role: str) -> str | None:
 
 
 def _guessed(
-    table: Table, groups: dict[str, Group], joints: JointNames, map_file: MapFile, taken: set[str | None]
-) -> dict[str, Group]:
-    claims: dict[str, list[Group]] = {}
+    table: Table, groups: dict[str, ColumnGroup], joints: JointNames, map_file: MapFile, taken: set[str | None]
+) -> dict[str, ColumnGroup]:
+    claims: dict[str, list[ColumnGroup]] = {}
     n_joints = len(joints.order or joints.joints)
     for group in groups.values():
         if group.pattern not in taken:
@@ -273,18 +273,18 @@ def _guessed(
     return {role: rivals[0] for role, rivals in claims.items()}
 
 
-def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: MapFile) -> Group:
+def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: MapFile) -> ColumnGroup:
     """The columns that the map file names."""
     columns = table.columns
     if len(rule.sources) > 1:
         for name in rule.sources:
             _column(name, role, columns, map_file)
-        return Group(
+        return ColumnGroup(
             ", ".join((*rule.sources[:2], "...") if len(rule.sources) > 3 else rule.sources), rule.sources, None
         )
     name = rule.sources[0]
     if name in columns:
-        return Group(name, (name,), None)
+        return ColumnGroup(name, (name,), None)
     if "*" not in name:
         _column(name, role, columns, map_file)
     begin, end = name.split("*", 1)
@@ -295,15 +295,15 @@ def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: M
         )
     inner = [column[len(begin) : len(column) - len(end)] for column in matched]
     if all(joints.find(label) for label in inner):
-        return Group(name, tuple(matched), tuple(str(joints.find(label)) for label in inner))
+        return ColumnGroup(name, tuple(matched), tuple(str(joints.find(label)) for label in inner))
     if ROLES[role].width == JOINTS and not all(
         label.isdigit() for label in inner
     ):  # other joints beside the contract's are no mistake
-        return Group(name, tuple(matched), tuple(joints.find(label) or label for label in inner))
+        return ColumnGroup(name, tuple(matched), tuple(joints.find(label) or label for label in inner))
     made = _group(
         name, [(column, int(label) if label.isdigit() else label) for column, label in zip(matched, inner, strict=True)]
     )
-    return Group(made.pattern, made.columns, None, made.axes)
+    return ColumnGroup(made.pattern, made.columns, None, made.axes)
 
 
 def _column(name: str, role: str, columns: Iterable[str], map_file: MapFile) -> None:
@@ -311,7 +311,7 @@ def _column(name: str, role: str, columns: Iterable[str], map_file: MapFile) -> 
         raise LogError(f"{map_file.name}: {role} is {name!r}, but there is no such column{nearest(name, columns)}")
 
 
-def _values(group: Group, table: Table, role: str) -> np.ndarray:
+def _values(group: ColumnGroup, table: Table, role: str) -> np.ndarray:
     """The group's numbers, (rows, width); words of a mode or an episode are numbered."""
     if len(group.columns) == 1 and group.columns[0] in table.texts:
         if role not in ("mode", "episode"):

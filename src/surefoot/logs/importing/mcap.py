@@ -44,7 +44,7 @@ def read_mcap(
     path: Path, wanted: Callable[[Topic], bool], notes: list[str], progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Message]:
     """Messages of the wanted topics, in the file's order; `notes` receives what is damaged."""
-    scan = _Scan(path, wanted, notes)
+    scan = _McapScan(path, wanted, notes)
     size = path.stat().st_size
     try:
         with open(path, "rb") as file:
@@ -78,7 +78,7 @@ def read_mcap(
         raise LogError(f"cannot read {path}: {reason.strerror or reason}") from None
 
 
-class _Scan:
+class _McapScan:
     """Topics that were announced so far."""
 
     def __init__(self, path: Path, wanted: Callable[[Topic], bool], notes: list[str]) -> None:

@@ -44,7 +44,7 @@ ROLES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Channel:
+class RecordedChannel:
     """Samples of one quantity. Channels that share one clock share one `time_s` object."""
 
     time_s: np.ndarray  # (samples,), from the beginning of the recording
@@ -60,7 +60,7 @@ class Recording:
 
     path: Path
     kind: str
-    channels: dict[str, Channel]  # by role
+    channels: dict[str, RecordedChannel]  # by role
     guesses: tuple[str, ...] = ()  # 'time <- t_s', for the user to check
     notes: tuple[str, ...] = ()  # what was left out or damaged
     assumed: dict[str, str] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.mcap import FREE_BYTES, MOST_RATIO, Topic, read_mcap
 from surefoot.logs.importing.messages import BATCH_BYTES, MESSAGE_BYTES, TopicData
 from surefoot.logs.importing.names import JointNames
-from surefoot.logs.importing.recording import ROLES, Channel, Recording
+from surefoot.logs.importing.recording import ROLES, RecordedChannel, Recording
 from surefoot.logs.importing.topics import recorded_gains, topic_channel
 from surefoot.logs.importing.unitree import COMMANDS, STATES
 from surefoot.logs.parquet import COPIES
@@ -35,10 +35,10 @@ PREFERRED = (
 )  # where several topics could play a role
 FROM_STATE = ("joint_velocity", "torque")  # come with the joint positions
 
-Progress = Callable[[int, int], None] | None
+ReadProgress = Callable[[int, int], None] | None
 
 
-def read_bag(path: Path, joints: JointNames, map_file: MapFile, progress: Progress = None) -> Recording:
+def read_bag(path: Path, joints: JointNames, map_file: MapFile, progress: ReadProgress = None) -> Recording:
     """Read a bag and choose its topics; every choice is said."""
     notes: list[str] = []
     topics, others = _gather(path, notes, progress)
@@ -53,7 +53,7 @@ def read_bag(path: Path, joints: JointNames, map_file: MapFile, progress: Progre
             )
     chosen = _choose(topics, map_file, path, notes)
     start_ns = min(int(part.log_ns.min()) for topic in topics.values() for part in topic.parts if len(part.log_ns))
-    channels: dict[str, Channel] = {}
+    channels: dict[str, RecordedChannel] = {}
     guesses: list[str] = []
     metadata: dict[str, Any] = {}
     for role, topic in chosen.items():
@@ -68,7 +68,7 @@ def read_bag(path: Path, joints: JointNames, map_file: MapFile, progress: Progre
     return Recording(path, kind, _shared_clocks(channels), tuple(guesses), tuple(notes), {}, metadata, offered)
 
 
-def _gather(path: Path, notes: list[str], progress: Progress) -> tuple[dict[str, TopicData], set[str]]:
+def _gather(path: Path, notes: list[str], progress: ReadProgress) -> tuple[dict[str, TopicData], set[str]]:
     topics: dict[str, TopicData] = {}
     others: set[str] = set()
 
@@ -96,7 +96,7 @@ def _gather(path: Path, notes: list[str], progress: Progress) -> tuple[dict[str,
 
 
 def _messages(
-    path: Path, wanted: Callable[[Topic], bool], notes: list[str], progress: Progress
+    path: Path, wanted: Callable[[Topic], bool], notes: list[str], progress: ReadProgress
 ) -> Iterator[tuple[str, str, int, bytes]]:
     """Topic, type, time and bytes of each message."""
     if path.is_file() and path.suffix != ".db3":
@@ -212,14 +212,14 @@ def _roles(topic: TopicData) -> list[str]:
     return [role for role in ROLES if role in roles]
 
 
-def _shared_clocks(channels: dict[str, Channel]) -> dict[str, Channel]:
+def _shared_clocks(channels: dict[str, RecordedChannel]) -> dict[str, RecordedChannel]:
     """Channels of one topic share one clock object, which spares them the resampling onto each other."""
     clocks: dict[str, np.ndarray] = {}
     shared = {}
     for role, channel in channels.items():
         known = clocks.setdefault(channel.source, channel.time_s)
         same = len(known) == len(channel.time_s) and np.array_equal(known, channel.time_s)
-        shared[role] = Channel(
+        shared[role] = RecordedChannel(
             known if same else channel.time_s, channel.values, channel.source, channel.names, channel.unit
         )
     return shared

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.errors import LogError
-from surefoot.logs.importing.recording import ROLES, Channel, Recording
+from surefoot.logs.importing.recording import ROLES, RecordedChannel, Recording
 from surefoot.logs.importing.resample import (
     ROUNDING_S,
     VELOCITY_FILTER,
@@ -32,7 +32,7 @@ MUCH_FASTER = 4
 
 
 @dataclass
-class Story:
+class ImportNotes:
     """What the user is told about the log, gathered over recordings."""
 
     derived: dict[str, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Story:
 
 
 def control_rows(
-    channels: dict[str, Channel], recording: Recording, contract: Contract, story: Story
+    channels: dict[str, RecordedChannel], recording: Recording, contract: Contract, story: ImportNotes
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The recording's rows by column of the log, and its rate; gaps are never bridged."""
     name = recording.path.name
@@ -81,7 +81,7 @@ def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> No
         )
 
 
-def _runs(channels: dict[str, Channel], gap_s: float, name: str, story: Story) -> list[slice]:
+def _runs(channels: dict[str, RecordedChannel], gap_s: float, name: str, story: ImportNotes) -> list[slice]:
     """Samples of the joint positions without a gap, a jump of time, or a change of mode or episode between them."""
     position = channels["joint_position"]
     cuts = np.abs(np.diff(position.time_s)) > gap_s
@@ -96,7 +96,12 @@ def _runs(channels: dict[str, Channel], gap_s: float, name: str, story: Story) -
 
 
 def _fill_in(
-    channels: dict[str, Channel], runs: list[slice], contract: Contract, step_s: float, name: str, story: Story
+    channels: dict[str, RecordedChannel],
+    runs: list[slice],
+    contract: Contract,
+    step_s: float,
+    name: str,
+    story: ImportNotes,
 ) -> None:
     """Velocity, action and gravity from what was recorded, where they were not."""
     position = channels["joint_position"]
@@ -104,20 +109,20 @@ def _fill_in(
         slopes = np.full_like(position.values, np.nan)
         for run in runs:
             slopes[run] = differentiate(position.time_s[run], position.values[run])
-        channels["joint_velocity"] = Channel(position.time_s, slopes, position.source)
+        channels["joint_velocity"] = RecordedChannel(position.time_s, slopes, position.source)
         story.derived["joint_velocity_rad_s"] = f"{VELOCITY_FILTER}, at {1 / step_s:.4g} Hz"
     target = channels.pop("target", None)
     if target is not None and "action" in channels:
         story.notes.append(f"{name}: actions and joint targets were recorded; the actions were taken")
     elif target is not None:
-        channels["action"] = Channel(
+        channels["action"] = RecordedChannel(
             target.time_s, (target.values - contract.pose_rad) / contract.action_scale_rad, target.source
         )
         story.derived["action"] = "(recorded joint target - pose) / action scale, by the contract"
     _orientation(channels, name, story)
 
 
-def _risen(channel: Channel) -> Channel:
+def _risen(channel: RecordedChannel) -> RecordedChannel:
     """The samples of a channel with its own clock that are later than all before them."""
     keep = rising(channel.time_s)
     return channel if keep.all() else replace(channel, time_s=channel.time_s[keep], values=channel.values[keep])
@@ -139,7 +144,7 @@ def _about_time(time_s: np.ndarray, name: str, how: str, step_s: float, dt_s: fl
     return notes
 
 
-def _orientation(channels: dict[str, Channel], name: str, story: Story) -> None:
+def _orientation(channels: dict[str, RecordedChannel], name: str, story: ImportNotes) -> None:
     """Unit quaternions of one sign, and gravity from them where it was not recorded."""
     if "quaternion" not in channels:
         return
@@ -158,11 +163,11 @@ def _orientation(channels: dict[str, Channel], name: str, story: Story) -> None:
     if "gravity" not in channels:
         w, x, y, z = unit.T
         down = np.stack([2 * (w * y - x * z), -2 * (w * x + y * z), -1 + 2 * (x * x + y * y)], axis=1)  # Rᵀ (0, 0, -1)
-        channels["gravity"] = Channel(channel.time_s, down, channel.source)
+        channels["gravity"] = RecordedChannel(channel.time_s, down, channel.source)
         story.derived["gravity"] = "from the recorded quaternion"
 
 
-def _leave_out_sparse(channels: dict[str, Channel], gap_s: float, name: str, story: Story) -> None:
+def _leave_out_sparse(channels: dict[str, RecordedChannel], gap_s: float, name: str, story: ImportNotes) -> None:
     """An optional channel that covers less than half of the time is left out, instead of taking rows away."""
     position = channels["joint_position"]
     for role, channel in list(channels.items()):
@@ -176,12 +181,17 @@ def _leave_out_sparse(channels: dict[str, Channel], gap_s: float, name: str, sto
                 del channels[role]
 
 
-def _own_gap_s(channel: Channel, gap_s: float) -> float:
+def _own_gap_s(channel: RecordedChannel, gap_s: float) -> float:
     return max(gap_s, GAP_PERIODS * period(channel.time_s) + ROUNDING_S)
 
 
 def _run(
-    channels: dict[str, Channel], foreign: dict[str, Channel], run: slice, how: str, gap_s: float, control_hz: float
+    channels: dict[str, RecordedChannel],
+    foreign: dict[str, RecordedChannel],
+    run: slice,
+    how: str,
+    gap_s: float,
+    control_hz: float,
 ) -> tuple[dict[str, np.ndarray], str, int]:
     """Rows of one run, what its ticks follow, and how many rows were left out."""
     base_s = channels["joint_position"].time_s[run]
@@ -223,7 +233,7 @@ def _run(
 
 
 def _episodes(
-    runs: list[dict[str, np.ndarray]], channels: dict[str, Channel], gap_s: float, name: str, story: Story
+    runs: list[dict[str, np.ndarray]], channels: dict[str, RecordedChannel], gap_s: float, name: str, story: ImportNotes
 ) -> dict[str, np.ndarray]:
     """Columns of the log: episodes numbered from 0, each starting at time 0; very short ones are left out."""
     empty = {"time_s": np.zeros(0), **{role: channel.values[:0] for role, channel in channels.items()}}

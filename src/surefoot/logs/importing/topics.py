@@ -12,7 +12,7 @@ from surefoot.logs.importing import messages as kinds
 from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.messages import Part, TopicData
 from surefoot.logs.importing.names import JointNames
-from surefoot.logs.importing.recording import JOINTS, ROLES, Channel
+from surefoot.logs.importing.recording import JOINTS, ROLES, RecordedChannel
 from surefoot.logs.importing.unitree import COMMANDS, LEGS, POSITION_OFF, STATES, motor_joints
 
 SAME_CLOCK_S = 0.5  # a header stamp this near to the recorder's clock is of the same clock, and the better one
@@ -20,7 +20,7 @@ SAME_CLOCK_S = 0.5  # a header stamp this near to the recorder's clock is of the
 
 def topic_channel(
     role: str, topic: TopicData, joints: JointNames, map_file: MapFile, start_ns: int, path: Path, notes: list[str]
-) -> Channel | None:
+) -> RecordedChannel | None:
     """What a topic says about a role; None where its messages leave that empty."""
     key = _key(role, topic)
     parts = [part for part in topic.parts if key in part.fields]
@@ -52,7 +52,7 @@ def topic_channel(
             " left out"
         )
         stamps_ns, values = stamps_ns[finite], values[finite]
-    return Channel((stamps_ns - start_ns) / 1e9, values, topic.name, names) if len(values) else None
+    return RecordedChannel((stamps_ns - start_ns) / 1e9, values, topic.name, names) if len(values) else None
 
 
 def recorded_gains(topic: TopicData, joints: JointNames, map_file: MapFile) -> dict[str, list[float | None]]:

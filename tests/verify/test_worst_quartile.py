@@ -10,10 +10,10 @@ import pytest
 from surefoot.cli.loop_steps import VERDICT
 from surefoot.verify.compare import LEVEL, compare, compare_over
 from surefoot.verify.evaluate import DRIFT_S
-from surefoot.verify.quarter import compare_worst
 from surefoot.verify.rules import ADAPTED, NOMINAL, POOLED, QUARTER, TOGETHER, Reason, judge, worse
 from surefoot.verify.trial import Trial
 from surefoot.verify.verdict import Effort
+from surefoot.verify.worst_quartile import compare_worst
 
 FULL = {"velocity_error_m_s": 1.0, "turn_error_rad_s": 1.0, "drift_m": 16.0, "way_error_m": 16.0}
 LOOP = Effort(**VERDICT)

@@ -9,10 +9,10 @@ import onnx
 import pytest
 from support.finetuning import SMALL, by_type, policy_of
 
-from surefoot.learn import keep as module
+from surefoot.learn import accept as module
+from surefoot.learn.accept import choose, judged
 from surefoot.learn.finetune import finetune
 from surefoot.learn.import_policy import read_chain
-from surefoot.learn.keep import choose, judged
 from surefoot.learn.loop import Length
 from surefoot.learn.network import write_chain
 from surefoot.learn.task import walk

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from surefoot.verify.compare import PER_EPISODE, Compared, Falls, Side, estimate, finite_mean
+from surefoot.verify.compare import PER_EPISODE, Compared, FallCounts, Side, estimate, finite_mean
 from surefoot.verify.trial import Trial
 
 SHARE = 0.25  # a policy that is worse in so many of the plausible robots is no gain, whatever it does in the others
@@ -49,7 +49,7 @@ def _measured(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return found[0], found[1]
 
 
-def _falls(old: np.ndarray, new: np.ndarray, half: np.ndarray) -> Falls:
+def _falls(old: np.ndarray, new: np.ndarray, half: np.ndarray) -> FallCounts:
     """Falls (robots, episodes) over the quarter in which the other `half` (episodes,) has most new ones.
 
     The robots of it share their commands, so that these falls are not quite independent: a sign test errs
@@ -58,8 +58,8 @@ def _falls(old: np.ndarray, new: np.ndarray, half: np.ndarray) -> Falls:
     found = []
     for k in range(2):
         chosen = _worst((new[:, half != k].sum(axis=1) - old[:, half != k].sum(axis=1)).astype(float))
-        found.append(Falls.of(old[chosen][:, half == k].ravel(), new[chosen][:, half == k].ravel()))
-    return Falls.together(found)
+        found.append(FallCounts.of(old[chosen][:, half == k].ravel(), new[chosen][:, half == k].ravel()))
+    return FallCounts.together(found)
 
 
 def _worst(change: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ def straight_lines(robot: Robot, seconds: float) -> np.ndarray:
     return schedule(robot, seconds, LINES)
 
 
-def film_beside(
+def film_side_by_side(
     path: Path,
     robot: Robot,
     walks: Mapping[str, Walk],

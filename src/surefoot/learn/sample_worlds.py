@@ -28,7 +28,7 @@ EQUAL = 1e-6  # relative difference of two values, left and right, that count as
 
 
 @dataclass(frozen=True)
-class Span:
+class KnobRange:
     """One knob and the range that it is drawn from."""
 
     name: str
@@ -44,7 +44,7 @@ class Around:
     """Draws worlds: the adaptation, spans of its knobs, and a table for what it does not set."""
 
     physics: Physics
-    spans: tuple[Span, ...]  # those of one parameter together
+    spans: tuple[KnobRange, ...]  # those of one parameter together
     rest: Randomization
     fitted_hz: float  # rate of the physics that torque noise was fitted at
     noisy: bool  # whether the adaptation has torque noise
@@ -158,7 +158,7 @@ def _mirrors(worlds: Worlds, joints: Signed) -> bool:
     return all(np.allclose(image(there), mirrored, rtol=1e-4, atol=1e-4) for there, mirrored in pairs)
 
 
-def _image(span: Span, spans: tuple[Span, ...], joints: Signed) -> tuple[int, float] | None:
+def _image(span: KnobRange, spans: tuple[KnobRange, ...], joints: Signed) -> tuple[int, float] | None:
     """Place of the span that a mirror turns this one into, and the sign with which it does; None where
     there is none.
     """
@@ -184,7 +184,7 @@ def _image(span: Span, spans: tuple[Span, ...], joints: Signed) -> tuple[int, fl
     return None
 
 
-def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> Span:
+def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> KnobRange:
     """The interval, widened around the value and cut at what the knob and the parameter may be."""
     low, high, cut = plausible(knob, prior, spread)
     names = probe.names(knob.parameter)
@@ -193,4 +193,4 @@ def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> Sp
             raise FitError(
                 f"the knob {shown(knob.name)} is of {shown(where)}, which {probe.robot.name} does not have; fit again"
             )
-    return Span(knob.name, knob.parameter, tuple(names.index(where) for where in knob.where), low, high, cut)
+    return KnobRange(knob.name, knob.parameter, tuple(names.index(where) for where in knob.where), low, high, cut)

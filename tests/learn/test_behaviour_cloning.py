@@ -8,8 +8,8 @@ import torch
 from support.training import SMALL, small_train
 
 from surefoot.learn import checkpoint
+from surefoot.learn.behaviour_cloning import TEACHERS, head_start
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.head_start import TEACHERS, head_start
 from surefoot.learn.ppo import Learner
 from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import load_task, walk

@@ -8,10 +8,10 @@ import torch
 from support.finetuning import adapted, by_type, knob, one_sided
 
 from surefoot.errors import FitError
-from surefoot.learn.around import around, asymmetry
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.mirror import Mirror
+from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.randomize import load_randomization
+from surefoot.learn.sample_worlds import around, asymmetry
 from surefoot.learn.task import walk
 from surefoot.robot.legs import joint_types
 from surefoot.sim import Worlds
@@ -150,7 +150,7 @@ class TestSymmetry:
         task = walk(robot)
         found = around(by_type(robot), robot, 1.5, task.randomization)
         env = WalkEnv(robot, replace(task, randomization=found.rest), 4, draws=found)
-        mirror = Mirror(robot, env.mirror_parts())
+        mirror = SymmetryAugmentation(robot, env.mirror_parts())
         obs = env.get_observations()
         once, _ = mirror(None, obs, None)
         twice, _ = mirror(None, once[4:], None)
