@@ -70,7 +70,7 @@ def gap_figures() -> dict[str, Any]:
         "sure": "sure",
         "causes": [cause],
         "where": "spread",
-        "next_command": "surefoot fit LOG --robot go2 --policy walk --out fit/",
+        "free": [],
         "advice": "identify them",
         "settings": {},
     }

@@ -6,8 +6,6 @@ import dataclasses
 import json
 import re
 import shutil
-import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -44,15 +42,13 @@ FOUND = Diagnosis(
         Cause(HOSTILE, "friction", "numbers", 0.2, 0.2, (), HOSTILE),
     ),
     "all legs alike",
-    "surefoot evaluate POLICY --twin SIMULATOR",
     60,
     1200.0,
     "physics is missing",
+    (),
     {"delay_s": 0.003, "spring_stiffness_nm_per_rad": 11.7},
 )
-NOTHING = Diagnosis(
-    "no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", "nothing to fit", 0, 0.0
-)
+NOTHING = Diagnosis("no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", 0, 0.0)
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: object) -> RobotLog:
@@ -90,6 +86,7 @@ def page(robot, log, measured) -> str:
         {"seed": 0, "command": "surefoot gap"},
         HOSTILE,
         scores(measured),
+        follow="surefoot evaluate POLICY --twin SIMULATOR",
     )
 
 
@@ -220,15 +217,13 @@ class TestCommand:
 
     def test_figures_page_and_words(self, surefoot, here, go2, monkeypatch) -> None:
         """With the search for causes replaced by its answer: it has tests of its own."""
-        stub = ModuleType("surefoot.fit.diagnose")
         seen: dict[str, object] = {}
 
         def answer(*arguments: object, **options: object) -> Diagnosis:
             seen.update(options)
             return FOUND
 
-        stub.diagnose_gap = answer
-        monkeypatch.setitem(sys.modules, "surefoot.fit.diagnose", stub)
+        monkeypatch.setattr("surefoot.pipeline.gap.diagnose_gap", answer)
         write_log(walked(go2, rollouts=4, action_offset_rad=0.06), here / "a log.parquet")
         code, out, error = surefoot("gap", "a log.parquet", "--out", "gap", "--seed", "3", "--threads", "1")
         assert (code, error) == (0, "")
@@ -244,7 +239,7 @@ class TestCommand:
             "wrote gap/gap.json, gap/gap.html, gap/simulator.yaml",
         ):
             assert part in out
-        assert "next: surefoot evaluate walk --twin gap/simulator.yaml" in out
+        assert "next: surefoot fit 'a log.parquet' --robot go2 --policy walk --out fit/" in out
         assert load_twin(here / "gap" / "simulator.yaml").physics.parameters["delay_s"] == (0.003,) * 12
         figures = json.loads((here / "gap" / "gap.json").read_text())
         assert figures["gap"]["measurable"] is True

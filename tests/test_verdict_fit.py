@@ -11,7 +11,7 @@ from test_verdict import FEW, adaptation_of
 from test_verdict_rules import FULL, GOOD, SAME, judge, made, rules
 
 from surefoot.adapt import write_adaptation
-from surefoot.verify.compare import Falls
+from surefoot.verify.compare import FallCounts
 from surefoot.verify.fit_gap import UNKNOWN, FitGap, read_fit_gap
 from surefoot.verify.rules import ADAPTED, NOMINAL, set_aside
 
@@ -117,7 +117,7 @@ class TestNominal:
             assert "a gap of 0.192" in aside
 
     def test_falls_and_strain_there_always_count(self) -> None:
-        poor = dataclasses.replace(made(NOMINAL, cost=5.0), falls=Falls(40, 0, 20, 20))
+        poor = dataclasses.replace(made(NOMINAL, cost=5.0), falls=FallCounts(40, 0, 20, 20))
         reasons, _ = judge([poor, GOOD], None, [], FULL, fit=FitGap.of(figures()))
         assert {reason.rule for reason in reasons} == {"more falls", "energy", "falls too often"}
 

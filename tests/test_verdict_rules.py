@@ -17,7 +17,7 @@ from surefoot.verify.candidates import (
     spans_of,
     worst_corner,
 )
-from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, Falls, Side, estimate, student, widened
+from surefoot.verify.compare import PER_EPISODE, Compared, Estimate, FallCounts, Side, estimate, student, widened
 from surefoot.verify.rules import (
     ADAPTED,
     CLEARLY_WORSE,
@@ -44,7 +44,7 @@ OLD = {
     "action_change": 0.2,
     "joint_acceleration_rad_s2": 100.0,
 }
-NO_FALLS = Falls(40, 0, 0, 0)
+NO_FALLS = FallCounts(40, 0, 0, 0)
 
 
 def about(value: float, half: float = 0.0) -> Estimate:
@@ -52,7 +52,12 @@ def about(value: float, half: float = 0.0) -> Estimate:
 
 
 def made(
-    name: str, half: float = 0.001, falls: Falls = NO_FALLS, pushed: Falls = NO_FALLS, cost: float = 1.0, **new: float
+    name: str,
+    half: float = 0.001,
+    falls: FallCounts = NO_FALLS,
+    pushed: FallCounts = NO_FALLS,
+    cost: float = 1.0,
+    **new: float,
 ) -> Compared:
     """A simulator in which the new policy is like the old one but for what is given."""
     after = OLD | new
@@ -151,7 +156,7 @@ class TestFalls:
     @pytest.mark.parametrize("kind", ["falls", "pushed"])
     @pytest.mark.parametrize("where", [NOMINAL, ADAPTED, POOLED])
     def test_more_than_chance_explains(self, kind, where) -> None:
-        falls = {kind: Falls(100, 0, 4, 4)}
+        falls = {kind: FallCounts(100, 0, 4, 4)}
         named = [
             made(NOMINAL, **(falls if where == NOMINAL else {})),
             made(ADAPTED, velocity_error_m_s=0.08, **(falls if where == ADAPTED else {})),
@@ -159,35 +164,35 @@ class TestFalls:
         assert rules(*named, pooled=made(POOLED, **falls) if where == POOLED else None) == {("more falls", where)}
 
     def test_a_few_everywhere_are_too_many_together(self) -> None:
-        few = {"falls": Falls(40, 0, 3, 3)}
+        few = {"falls": FallCounts(40, 0, 3, 3)}
         assert rules(made(NOMINAL, **few), GOOD) == set()
         better = made(ADAPTED, velocity_error_m_s=0.08, **few)
         assert rules(made(NOMINAL, **few), better, pooled=made(POOLED, **few)) == {("more falls", TOGETHER)}
 
     def test_a_virtual_robot_that_falls_often_now(self) -> None:
-        assert ("falls too often", "twin") in rules(SAME, GOOD, made("twin", falls=Falls(20, 1, 4, 3)))
+        assert ("falls too often", "twin") in rules(SAME, GOOD, made("twin", falls=FallCounts(20, 1, 4, 3)))
 
     def test_what_chance_explains(self) -> None:
-        assert rules(made(NOMINAL, falls=Falls(100, 3, 4, 3)), GOOD) == set()
+        assert rules(made(NOMINAL, falls=FallCounts(100, 3, 4, 3)), GOOD) == set()
 
     def test_fewer_falls_are_no_reason(self) -> None:
-        assert rules(made(NOMINAL, falls=Falls(100, 20, 2, 1)), GOOD) == set()
+        assert rules(made(NOMINAL, falls=FallCounts(100, 20, 2, 1)), GOOD) == set()
 
     def test_one_of_many_candidates_needs_more(self) -> None:
-        four = made("candidate 1", pushed=Falls(8, 0, 4, 4))
+        four = made("candidate 1", pushed=FallCounts(8, 0, 4, 4))
         assert rules(SAME, GOOD, candidates=(four,)) == {("more falls", "candidate 1")}
         assert rules(SAME, GOOD, candidates=(four, *[made(f"candidate {k}") for k in range(2, 17)])) == set()
 
     def test_a_robot_that_falls_as_often_as_before_is_still_not_ready(self) -> None:
         count = round(100 * MOST_FALLS) + 1
-        assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, falls=Falls(100, count, count, 0))) == {
+        assert rules(SAME, made(ADAPTED, velocity_error_m_s=0.08, falls=FallCounts(100, count, count, 0))) == {
             ("falls too often", ADAPTED)
         }
 
     @pytest.mark.parametrize(("only_before", "only_after"), [(0, 0), (0, 4), (3, 5), (7, 1)])
     def test_chance_is_the_sign_test(self, only_before, only_after) -> None:
         both = 2
-        found = Falls(50, both + only_before, both + only_after, only_after).chance
+        found = FallCounts(50, both + only_before, both + only_after, only_after).chance
         differ = only_before + only_after
         assert found == pytest.approx(
             stats.binomtest(only_after, differ, alternative="greater").pvalue if differ else 1.0
@@ -195,7 +200,7 @@ class TestFalls:
 
     def test_counted_in_pairs(self) -> None:
         old, new = np.array([1, 1, 0, 0, 0], bool), np.array([1, 0, 1, 1, 0], bool)
-        assert Falls.of(old, new) == Falls(5, 2, 3, 2)
+        assert FallCounts.of(old, new) == FallCounts(5, 2, 3, 2)
 
 
 class TestEstimates:

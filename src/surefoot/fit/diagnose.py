@@ -54,11 +54,6 @@ UNKNOWN = (
     "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile"
     " (surefoot train --randomization seed)"
 )
-NEXT: dict[Kind, str] = {  # the caller knows what stands in capitals
-    "numbers": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
-    "physics": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
-    "world": "surefoot evaluate POLICY --twin SIMULATOR",
-}
 ALREADY_FREE = {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms"}  # in a fit
 COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
 SUSPECTS = (
@@ -114,17 +109,25 @@ class Diagnosis:
     sure: Sure
     causes: tuple[Cause, ...]  # best first
     where: str
-    next_command: str
     evaluations: int
     simulated_s: float
     advice: str = ""
-    settings: dict[str, Any] = field(
-        default_factory=dict
-    )  # of the simulator that explains the robot best, by the names of PARAMETERS
+    free: tuple[str, ...] = ()  # parameters that a fit should search beside the usual ones
+    # of the simulator that explains the robot best, by the names of PARAMETERS
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "Diagnosis":
+        """From what `to_dict` gave, through JSON or not."""
+        causes = tuple(
+            Cause(**{**cause, "values": tuple(tuple(value) for value in cause["values"])})
+            for cause in content["causes"]
+        )
+        return Diagnosis(**{**content, "causes": causes, "free": tuple(content["free"])})
 
 
 def diagnose_gap(
@@ -146,7 +149,7 @@ def diagnose_gap(
             f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f}"
             " by chance)"
         )
-        return Diagnosis(says, "sure", (), "nowhere", "nothing to close: walk in other ways, or record more", 0, 0.0)
+        return Diagnosis(says, "sure", (), "nowhere", 0, 0.0)
     trial = _Trial(log, schedule, robot, make_agent, seed, threads, journal, progress)
     before, points = trial.run()
     return _words(before, points, _where(measured, robot), trial.problem, gap.total_floor)
@@ -345,19 +348,18 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
         sure,
         tuple(causes),
         where,
-        _next(best),
         problem.effort.evaluations,
         problem.effort.simulated_s,
         advice,
+        _free(best),
         problem.space.at(points[best.key].at).parameters,
     )
 
 
-def _next(best: Cause) -> str:
-    """The command that follows; what is to blame is free in a fit, or is made so."""
+def _free(best: Cause) -> tuple[str, ...]:
+    """What is to blame and not free in every fit; missing physics has a family of its own."""
     parameters = next(suspect.parameters for suspect in SUSPECTS if suspect.key == best.key)
-    free = [name for name in parameters if name not in ALREADY_FREE]
-    return NEXT[best.kind] + (f" --free {' '.join(free)}" if best.kind == "numbers" and free else "")
+    return () if best.kind == "physics" else tuple(name for name in parameters if name not in ALREADY_FREE)
 
 
 def _springs(physics: Physics, robot: Robot) -> str:

@@ -7,6 +7,7 @@ each parameter would be off, and whether the intervals hold.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -129,7 +130,9 @@ def _recorded(run: Rollout, schedule: Schedule, robot: Robot) -> RobotLog:
     """What the planted robot would have written: one episode for each piece."""
     sizes = [rows.stop - rows.start for rows in schedule.rows]
     names = ("time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
-    columns = {name: np.concatenate([getattr(run, name)[i, :size] for i, size in enumerate(sizes)]) for name in names}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(run, name)[i, :size] for i, size in enumerate(sizes)]) for name in names
+    }
     columns["time_s"] = np.concatenate([np.arange(size) * schedule.dt_s for size in sizes])
     episode = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     metadata = {"robot": robot.name, "robot_hash": robot.hash, "source": {"kind": "rehearsal"}}

@@ -93,6 +93,25 @@ class Gap:
             ],
         }
 
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "Gap":
+        """From what `to_dict` gave, through JSON or not."""
+        rows = content["channels"]
+        columns = {key: np.array([row[key] for row in rows]) for key in ("spread", "distance", "floor", "limit")}
+        low, high = content["interval"]
+        return Gap(
+            channels=tuple(Channel(row["where"], row["kind"]) for row in rows),
+            **columns,
+            total=content["total"],
+            interval=(low, high),
+            total_floor=content["floor"],
+            robot_floor=content["robot_floor"],
+            total_limit=content["limit"],
+            pieces=content["pieces"],
+            seconds=content["seconds"],
+            fallen=content["fallen"],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
