@@ -59,10 +59,10 @@ class TestKnobs:
             Physics(robot, {"motor_strength": 0.9}),
             make_knobs(robot, ("dry_friction_nm", "delay_s", "floor_friction"), "type"),
         )
-        turns = np.array([[0.0] * len(family.knobs), [0.5] * len(family.knobs)])
+        coordinates = np.array([[0.0] * len(family.knobs), [0.5] * len(family.knobs)])
         worlds = Worlds(robot, 4)
-        family.apply(worlds, turns, 2)
-        expected = family.values(turns)
+        family.apply(worlds, coordinates, 2)
+        expected = family.values(coordinates)
         friction, floor = worlds.get("dry_friction_nm"), worlds.get("floor_friction")
         for candidate in range(2):
             for row in (2 * candidate, 2 * candidate + 1):
@@ -71,7 +71,7 @@ class TestKnobs:
                         np.testing.assert_allclose(friction[row, list(knob.entries)], expected[candidate, k])
                 assert floor[row] == pytest.approx(expected[candidate, -1])
         assert (worlds.get("motor_strength") == 0.9).all()
-        np.testing.assert_allclose(family.at(turns[1]).parameters["floor_friction"], expected[1, -1])
+        np.testing.assert_allclose(family.at(coordinates[1]).parameters["floor_friction"], expected[1, -1])
 
     def test_ties(self, go2):
         counts = {
@@ -138,7 +138,7 @@ class Toy:
         pulls = self._robot[chosen] + self._scatter * rng.normal(size=(len(chosen), 120))
         off = ask.candidates - self.truth
         residuals = off @ self._slopes.T + np.square(off) @ self._bend.T + pulls.mean(axis=0)
-        influence = (pulls - pulls.mean(axis=0)) / len(chosen) if ask.influence else None
+        influence = (pulls - pulls.mean(axis=0)) / len(chosen) if ask.influence_function else None
         search.tell(ask, residuals, np.abs(residuals).mean(axis=1), np.zeros(len(off)), influence)
 
     def solve(self, search: QuantileSearch, most: int = 100) -> QuantileSearch:
@@ -211,7 +211,12 @@ class TestQuantileSearch:
         search = toy.search()
         for _ in range(6):
             one, two = search.ask(), search.ask()
-            assert (one.kind, one.seed, one.share, one.influence) == (two.kind, two.seed, two.share, two.influence)
+            assert (one.kind, one.seed, one.share, one.influence_function) == (
+                two.kind,
+                two.seed,
+                two.share,
+                two.influence_function,
+            )
             assert np.array_equal(one.candidates, two.candidates)
             toy.advance(search)
 
@@ -236,9 +241,9 @@ class TestQuantileSearch:
         toy._slopes[:, 2] = toy._bend[:, 2] = 0.0
         search = toy.solve(toy.search())
         assert abs(search.at[2]) < 0.1
-        told = search.uncertainty().told
-        assert told[2] < 0.5
-        assert (np.delete(told, 2) > 0.95).all()
+        data_share = search.uncertainty().data_share
+        assert data_share[2] < 0.5
+        assert (np.delete(data_share, 2) > 0.95).all()
 
     def test_what_the_log_cannot_tell_is_pulled_back_from_elsewhere(self):
         toy = Toy()

@@ -20,9 +20,9 @@ class TestPlant:
         family = make_space(robot, FitSettings())
         low, high = family.bounds
         for seed in range(20):
-            turns = plant(family, {"torque_noise_nm": 2.5}, np.random.default_rng(seed))
-            assert ((turns > low) & (turns < high)).all()
-            assert family.values(turns)[0][-1] == pytest.approx(2.5)
+            coordinates = plant(family, {"torque_noise_nm": 2.5}, np.random.default_rng(seed))
+            assert ((coordinates > low) & (coordinates < high)).all()
+            assert family.values(coordinates)[0][-1] == pytest.approx(2.5)
 
     def test_commands_fill_the_schedule(self, robot) -> None:
         schedule = commands_to_rehearse(robot, 5, 2.0, seed=1)

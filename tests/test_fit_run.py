@@ -292,10 +292,10 @@ class TestEffort:
         one, two = (
             Problem(
                 log, robot, lambda n: make_agent(POLICIES[robot.name], robot, n), family, schedule, threads
-            ).evaluate(np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True)
+            ).evaluate(np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence_function=True)
             for threads in (1, 2)
         )
-        for name in ("residuals", "cost", "fallen", "influence"):
+        for name in ("residuals", "cost", "fallen", "influence_function"):
             assert np.array_equal(getattr(one, name), getattr(two, name))
 
     def test_cma_counts_its_evaluations_and_has_intervals_too(self, go2, go2_log):

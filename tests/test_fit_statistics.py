@@ -55,25 +55,25 @@ class TestInfluence:
             robot, simulator = self.drawn(rng, shared)
             quantiles = self.quantiles(robot)
             residuals.append(quantiles.residual(sort_channels(simulator)))
-            squares.append(np.square(quantiles.influence(simulator)).sum(axis=0))
+            squares.append(np.square(quantiles.influence_function(simulator)).sum(axis=0))
         expected = np.var(residuals, axis=0)
         assert np.mean(squares, axis=0) == pytest.approx(expected, rel=0.25)
 
     def test_pieces_add_up_to_zero_even_far_from_zero_in_single_precision(self):
         robot, simulator = self.drawn(np.random.default_rng(5), 1.0)
-        found = self.quantiles(robot - 20.0).influence(simulator - 20.0)
+        found = self.quantiles(robot - 20.0).influence_function(simulator - 20.0)
         assert found.shape == (PIECES, CHANNELS * BLOCKS)
         assert (np.abs(found.sum(axis=0)) < 0.01 * np.linalg.norm(found, axis=0)).all()
         assert np.linalg.norm(found, axis=0).min() > 0.01
 
     def test_a_simulator_that_is_the_robot_has_none(self):
         robot, _ = self.drawn(np.random.default_rng(5), 1.0)
-        assert not self.quantiles(robot).influence(robot.copy()).any()
+        assert not self.quantiles(robot).influence_function(robot.copy()).any()
 
     def test_the_piece_that_is_far_off_pulls_most(self):
         robot, simulator = self.drawn(np.random.default_rng(5), 1.0)
         simulator[7 * TICKS : 8 * TICKS] += 3.0
-        pull = np.square(self.quantiles(robot).influence(simulator)).sum(axis=1)
+        pull = np.square(self.quantiles(robot).influence_function(simulator)).sum(axis=1)
         assert int(np.argmax(pull)) == 7
 
 
@@ -165,8 +165,8 @@ class TestSlopes:
         found = self.design(slopes, at, 0.0, rng)
         np.testing.assert_allclose(found.slopes, slopes, atol=1e-10)
         np.testing.assert_allclose(found.where, at, atol=1e-12)
-        np.testing.assert_allclose(found.left, 0.0, atol=1e-10)
-        assert found.degrees == len(found.left[0]) - 6
+        np.testing.assert_allclose(found.unexplained, 0.0, atol=1e-10)
+        assert found.degrees == len(found.unexplained[0]) - 6
 
     def test_the_noise_of_a_slope_is_what_many_designs_scatter_by(self):
         rng = np.random.default_rng(1)
@@ -251,7 +251,9 @@ class TestUncertainty:
                     + 0.01 * rng.normal(size=(len(ask.candidates), m))
                 )
                 unused = np.zeros(len(residuals))
-                search.tell(ask, residuals, unused, unused, pulls - pulls.mean(axis=0) if ask.influence else None)
+                search.tell(
+                    ask, residuals, unused, unused, pulls - pulls.mean(axis=0) if ask.influence_function else None
+                )
             held.append(np.abs(search.at + search.step() - truth) <= search.uncertainty().half_width)
         return np.mean(held, axis=0)
 
@@ -265,7 +267,7 @@ class TestUncertainty:
         slopes, influence = Slopes(white, white, np.zeros(3)), rng.normal(size=(10, 20))
         free = np.array([True, False, True])
         found = uncertainty(plain_metric(20), slopes, 0.0, free, influence)
-        assert found.error[1] == found.half_width[1] == found.told[1] == 0.0
+        assert found.error[1] == found.half_width[1] == found.data_share[1] == 0.0
         assert (found.error[free] > 0).all()
         only = white[:, free]
         expected = np.linalg.solve(only.T @ only, only.T)
@@ -312,7 +314,7 @@ class TestUncertainty:
         found = uncertainty(
             plain_metric(3), Slopes(white, white, np.zeros(3)), 1.0, np.ones(3, dtype=bool), np.ones((5, 3))
         )
-        np.testing.assert_allclose(found.told, [100 / 101, 0.5, 0.0], atol=1e-3)
+        np.testing.assert_allclose(found.data_share, [100 / 101, 0.5, 0.0], atol=1e-3)
 
     @pytest.mark.parametrize("degrees", [3, 4, 5, 8, 12, 30, 200, 10_000])
     def test_students_distribution(self, degrees):
@@ -329,7 +331,7 @@ class TestAdvice:
         assert all(PARAMETERS[name].excitation != Parameter.excitation for name in {*WALKING, *STAND})
 
     @pytest.mark.parametrize(
-        ("value", "half_width", "told", "flag", "says"),
+        ("value", "half_width", "data_share", "flag", "says"),
         [
             (0.5, 0.3, 1.0, "", ""),
             (4.0, 0.3, 1.0, "at its bound", "upper bound, 4 N·m"),
@@ -340,10 +342,10 @@ class TestAdvice:
             (0.5, np.inf, 0.0, "not identifiable", "slow motion"),
         ],
     )
-    def test_flags(self, robot, value, half_width, told, flag, says):
+    def test_flags(self, robot, value, half_width, data_share, flag, says):
         knob = make_knobs(robot, ("dry_friction_nm",), "all")[0]
         knob = type(knob)(**{**vars(knob), "start": 0.0})
-        found, why = flag_of(knob, knob.coordinate(value), half_width, told)
+        found, why = flag_of(knob, knob.coordinate(value), half_width, data_share)
         assert found == flag
         assert says in why
         assert bool(why) == bool(flag)

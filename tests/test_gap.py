@@ -393,9 +393,9 @@ class TestMatchState:
     def test_candidates_are_scored_by_themselves(self, go2, setting):
         logs, schedules = setting
         family = SearchSpace(Physics(go2), make_knobs(go2, ("base_mass_kg",)))
-        turns = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
+        coordinates = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
         costs = match_state(
-            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, turns
+            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, coordinates
         )
         assert costs[1] < 0.5 * costs[0]
 

@@ -10,7 +10,7 @@ import torch
 
 from surefoot.errors import SurefootError
 from surefoot.learn import checkpoint
-from surefoot.learn.behaviour_cloning import TEACHERS, head_start
+from surefoot.learn.behaviour_cloning import TEACHERS, clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints, mirror_observation
 from surefoot.learn.ppo import Learner, PPOSettings
@@ -211,7 +211,7 @@ class TestHeadStart:
         torch.manual_seed(0)
         env = WalkEnv(robot, load_task("walk", robot, "none"), 64)
         learner = Learner(env.get_observations(), env.num_actions, replace(SMALL, worlds=64, hidden=(128, 128)), None)
-        began = head_start(env, learner.actor.mlp, "trot", seed=0)
+        began = clone_teacher(env, learner.actor.mlp, "trot", seed=0)
         assert began.taught
         assert "copy of the trot" in began.says
         worlds, trot = Worlds(robot, 1), TrotAgent(robot)

@@ -1,9 +1,11 @@
 """What kind of gap it is: causes compete, each in the simulator.
 
 Every cause is a small group of knobs (friction and inertia, springs, strength, floor, mass), tied over the legs. Delay
-and noise belong to every robot, so they are free in all of them. One design shows what each knob does to the quantiles;
-each cause is then solved for what would explain the robot, and that is simulated, corrected once, and simulated again:
-a cause is believed by the gap that it leaves, not by how plausible it sounds.
+and noise belong to every robot, so they are free in all of them. One Plackett-Burman design gives the Jacobian of the
+quantiles by every knob (see `surefoot.fit.linear`). One Gauss-Newton step with ridge and step cap (see
+`surefoot.fit.quantile`) then solves each cause for what would explain the robot; that is simulated, and the best causes
+take a second step from a Jacobian of their own. A cause is believed by the gap that it leaves, not by how plausible it
+sounds.
 """
 
 import dataclasses
@@ -76,9 +78,9 @@ SUSPECTS = (
 )
 PIECES = 8  # of the log that are used
 REACH = 0.6  # of a design, in steps of the priors
-LENGTHS = (0.4, 0.8, 1.2)  # of a solved step that are tried
-LONGEST = 4.0  # steps of its prior that a knob may move at once
-PULL = 0.01  # towards staying, in units of the residuals' scatter per turn
+LENGTHS = (0.4, 0.8, 1.2)  # of the line search, in Gauss-Newton steps
+STEP_CAP = 4.0  # steps of its prior that a knob may move at once
+RIDGE = 0.01  # towards staying, in units of the residuals' scatter per coordinate
 NOISE_RUNS = 4
 LEADERS = 3  # suspects that are looked at once more
 EXPECTED = 140  # evaluations, about
@@ -248,12 +250,12 @@ class _Trial:
 
     def _jacobian(self, at: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Of the residuals, (m, n_knobs), zero for the knobs that are not moved."""
-        made = design_around(at[columns], self.low[columns], self.high[columns], REACH)
-        runs = np.tile(at, (len(made), 1))
-        runs[:, columns] = made
-        found = np.zeros((len(self._scatter), len(at)))
-        found[:, columns] = slopes(made, self._evaluate(runs).residuals)
-        return found
+        design = design_around(at[columns], self.low[columns], self.high[columns], REACH)
+        runs = np.tile(at, (len(design), 1))
+        runs[:, columns] = design
+        jacobian = np.zeros((len(self._scatter), len(at)))
+        jacobian[:, columns] = slopes(design, self._evaluate(runs).residuals)
+        return jacobian
 
     def _columns(self, suspect: Suspect) -> np.ndarray:
         return np.array([k for k, knob in enumerate(self.space.knobs) if knob.parameter in COMMON + suspect.parameters])
@@ -267,13 +269,13 @@ class _Trial:
         """The step that explains the residual best with some knobs alone."""
         weight = _weight(self._scatter, point.residual)
         low, high = (
-            np.maximum(self.low - point.at, -LONGEST)[columns],
-            np.minimum(self.high - point.at, LONGEST)[columns],
+            np.maximum(self.low - point.at, -STEP_CAP)[columns],
+            np.minimum(self.high - point.at, STEP_CAP)[columns],
         )
         step = np.zeros(len(point.at))
-        steep, residual = jacobian[:, columns] * weight[:, None], point.residual * weight
-        normal = steep.T @ steep + PULL**2 * len(residual) * np.eye(len(columns))
-        step[columns] = gauss_newton_step(normal, steep.T @ residual, low, high)
+        white, residual = jacobian[:, columns] * weight[:, None], point.residual * weight
+        normal = white.T @ white + RIDGE**2 * len(residual) * np.eye(len(columns))
+        step[columns] = gauss_newton_step(normal, white.T @ residual, low, high)
         return step
 
 

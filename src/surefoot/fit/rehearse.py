@@ -1,5 +1,8 @@
-"""A rehearsal: known parameters are planted in the user's own robot, which walks the same commands, and
-fitted as a log would be.
+"""A rehearsal, or parameter recovery study: known parameters are planted in the user's own robot, which walks the same
+commands, and fitted as a log would be.
+
+In the terms of statistics it is one draw of a parametric bootstrap (Efron 1979, Bootstrap methods: another look at the
+jackknife), with the truth known, so that error and coverage of the intervals can be counted.
 
 It tells before any hardware time what a log of this length, with this policy and these commands, would give: how far
 each parameter would be off, and whether the intervals hold.
