@@ -10,8 +10,8 @@ from policy_files import layers
 from test_finetune import SMALL, adapted, by_type, policy_of
 
 from surefoot.errors import FitError
+from surefoot.learn import mean_velocity as walks
 from surefoot.learn import trim as module
-from surefoot.learn import walks
 from surefoot.learn.finetune import finetune
 from surefoot.learn.import_policy import import_policy, read_chain
 from surefoot.learn.loop import Length

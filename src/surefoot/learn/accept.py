@@ -17,9 +17,9 @@ import numpy as np
 
 from surefoot.files import json_ready
 from surefoot.learn.drift import drift_speed
+from surefoot.learn.mean_velocity import more_fell, velocities
 from surefoot.learn.task import CommandRange, draw_commands
 from surefoot.learn.trim import MakeWorlds
-from surefoot.learn.walks import more_fell, velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 

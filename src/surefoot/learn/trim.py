@@ -16,9 +16,9 @@ import numpy as np
 
 from surefoot.files import json_ready
 from surefoot.learn.drift import drift_speed
+from surefoot.learn.mean_velocity import more_fell, velocities
 from surefoot.learn.network import Chain
 from surefoot.learn.task import draw_commands
-from surefoot.learn.walks import more_fell, velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
 from surefoot.sim.worlds import Worlds
