@@ -41,8 +41,8 @@ def found() -> Rehearsal:
 
 class TestRehearse:
     def test_finds_about_what_was_planted(self, found) -> None:
-        assert {knob.name for knob in found.found} == {"dry_friction_nm", "delay_s"}
-        for knob in found.found:
+        assert {knob.name for knob in found.estimates} == {"dry_friction_nm", "delay_s"}
+        for knob in found.estimates:
             half = (knob.interval[1] - knob.interval[0]) / 2
             assert abs(knob.value - found.planted[knob.name]) < 4 * half
         assert set(relative_errors(found)) == {"dry_friction_nm", "delay_s"}

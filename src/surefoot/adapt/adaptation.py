@@ -97,17 +97,17 @@ def adaptation_from_dict(content: dict[str, Any], robot: Robot) -> Adaptation:
         raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
     written = content.get("network")
     network = None if written is None else read_network(written, robot, FitError)
-    found = Adaptation(
+    adaptation = Adaptation(
         **texts,  # type: ignore[arg-type]
         knobs=tuple(_fitted(entry) for entry in knobs),
         settings=settings,
         network=network,
         provenance=provenance,
     )
-    found.physics(robot)
+    adaptation.physics(robot)
     for name, value in settings.items():
         resolve(name, value, robot, error=FitError)
-    return found
+    return adaptation
 
 
 def _fitted(entry: Any) -> Fitted:

@@ -157,7 +157,7 @@ def _refuse(log: Path | None, policy: str | None, settings: FitSettings, planned
 def _figures(found: Rehearsal, facts: dict[str, Any]) -> dict[str, Any]:
     rows = [
         {**vars(knob), "planted": found.planted[knob.name], "covered": held}
-        for knob, held in zip(found.found, found.covered, strict=True)
+        for knob, held in zip(found.estimates, found.covered, strict=True)
     ]
     return {
         "provenance": facts,
@@ -173,7 +173,7 @@ def _table(found: Rehearsal) -> Table:
     for heading in ("planted", "found", "90 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
-    for knob, held in zip(found.found, found.covered, strict=True):
+    for knob, held in zip(found.estimates, found.covered, strict=True):
         low, high = knob.interval
         cells = (
             f"{found.planted[knob.name]:.4g}",
@@ -188,7 +188,7 @@ def _table(found: Rehearsal) -> Table:
 def _words(found: Rehearsal, noise: dict[str, float]) -> list[str]:
     errors = ", ".join(f"{name} {error:.1%}" for name, error in relative_errors(found).items())
     said = ", ".join(f"{name} {value:.3g}" for name, value in noise.items())
-    unknown = [knob.name for knob in found.found if knob.flag in ("not identifiable", "no effect")]
+    unknown = [knob.name for knob in found.estimates if knob.flag in ("not identifiable", "no effect")]
     lines = [
         f"a log like this would give, on average: {errors} (noise: {said or 'none'})",
         f"{sum(found.covered)} of {len(found.covered)} intervals hold what was planted; 9 of 10 should",

@@ -370,10 +370,10 @@ def _springs(physics: Physics, robot: Robot) -> str:
     rest = physics.value("spring_rest_rad") + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(
         stiffness, 1e-9
     )
-    found = [
+    springs = [
         f"{label} like a spring of {stiffness[list(joints)].mean():.1f} N·m/rad at rest at"
         f" {rest[list(joints)].mean():.2f} rad"
         for label, joints in joint_types(robot).items()
         if stiffness[list(joints)].mean() > LEAST_STIFFNESS
     ]
-    return f" It looks at {'; at '.join(found)}." if found else ""
+    return f" It looks at {'; at '.join(springs)}." if springs else ""

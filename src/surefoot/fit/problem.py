@@ -158,7 +158,9 @@ class Problem:
         self, run: Simulated, side: RobotSamples, residuals: bool, influence_function: bool
     ) -> Answer:
         counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
-        sorted_rows = [sort_channels(one) for one in run.samples] if residuals or self.cost == "wasserstein" else []
+        sorted_rows = (
+            [sort_channels(samples) for samples in run.samples] if residuals or self.cost == "wasserstein" else []
+        )
         if self._match is not None:
             cost = np.full(len(run.samples), np.nan)
         elif self.cost == "wasserstein":

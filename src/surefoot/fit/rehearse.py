@@ -42,14 +42,14 @@ class Rehearsal:
     result: FitResult
 
     @property
-    def found(self) -> tuple[Fitted, ...]:
-        """The knobs that do anything."""
+    def estimates(self) -> tuple[Fitted, ...]:
+        """The knobs that do anything, as they were fitted."""
         return tuple(knob for knob in self.result.adaptation.knobs if knob.flag != "no effect")
 
     @property
     def covered(self) -> tuple[bool, ...]:
         """Whether each knob's interval holds what was planted."""
-        return tuple(knob.interval[0] <= self.planted[knob.name] <= knob.interval[1] for knob in self.found)
+        return tuple(knob.interval[0] <= self.planted[knob.name] <= knob.interval[1] for knob in self.estimates)
 
 
 def rehearse(
@@ -68,13 +68,13 @@ def rehearse(
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
     space = make_space(robot, settings)
     planted = plant(space, noise, np.random.default_rng([seed, 83]))
-    beside = {
+    fixed_noise = {
         name: value
         for name, value in noise.items()
         if name not in space.base.parameters and all(knob.parameter != name for knob in space.knobs)
     }
     hidden = replace(
-        space, base=Physics(robot, {**space.base.parameters, **beside})
+        space, base=Physics(robot, {**space.base.parameters, **fixed_noise})
     )  # noise that is no knob is there all the same
     run = Simulator(robot, make_agent, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
     log = _recorded(run, schedule, robot)
@@ -106,12 +106,12 @@ def noise_of(
 ) -> dict[str, float]:
     """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
     settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)
-    found = (
+    fitted = (
         Fit(log, schedule, robot, make_agent, settings, journal, threads=threads, progress=progress)
         .run()
         .adaptation.settings
     )
-    return {name: float(np.max(found.get(name, 0.0))) for name in NOISE}
+    return {name: float(np.max(fitted.get(name, 0.0))) for name in NOISE}
 
 
 def commands_to_rehearse(
@@ -144,9 +144,9 @@ def _recorded(run: Rollout, schedule: Schedule, robot: Robot) -> RobotLog:
 
 def relative_errors(rehearsal: Rehearsal) -> dict[str, float]:
     """Mean error of each parameter, relative to what was planted where that is not zero."""
-    found: dict[str, list[float]] = {}
-    for knob in rehearsal.found:
+    errors: dict[str, list[float]] = {}
+    for knob in rehearsal.estimates:
         true = rehearsal.planted[knob.name]
         if true:
-            found.setdefault(knob.parameter, []).append(abs(knob.value - true) / abs(true))
-    return {name: float(np.mean(errors)) for name, errors in found.items()}
+            errors.setdefault(knob.parameter, []).append(abs(knob.value - true) / abs(true))
+    return {name: float(np.mean(values)) for name, values in errors.items()}

@@ -134,9 +134,9 @@ class Fit:
         silent = self._drop_silent()
         search, stopped = self._search()
         at, sure = search.at, self._uncertainty(search)
-        found = self._settle(at)
-        after = self._measure(found, "measuring what is left")
-        held_after = self._measure_held(found)
+        physics = self._settle(at)
+        after = self._measure(physics, "measuring what is left")
+        held_after = self._measure_held(physics)
         if after.gap.fallen > self.settings.most_falling:
             raise MatchesByFalling(
                 f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it"
@@ -147,7 +147,7 @@ class Fit:
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may"
                 " match by falling; do not trust it for training"
             )
-        return self._result(at, sure, (before, after), (held_before, held_after), stopped, found, silent=silent)
+        return self._result(at, sure, (before, after), (held_before, held_after), stopped, physics, silent=silent)
 
     # Stages
 
@@ -416,16 +416,16 @@ class Fit:
         )
         moved = physics is not self._own
         values = self.space.values(at)[0]
-        found = []
+        fitted = []
         for k in static:
             knob = self.space.knobs[k]
             ends = sorted(float(knob.value(at[k] + side * sure.half_width[k])) for side in (-1.0, 1.0))
             flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.data_share[k]))
             value = float(values[k]) if moved else own[knob.name]
-            found.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
+            fitted.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
         for knob in silent:
             note = "turning it does not change the simulated walk at all"
-            found.append(
+            fitted.append(
                 _fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note)
             )
         knots = tuple(
@@ -444,11 +444,11 @@ class Fit:
             self.robot.name,
             self.robot.hash,
             "static" if family.adds is None else WORDS[family.adds],
-            tuple(found),
+            tuple(fitted),
             settings,
             physics.network,
         )
-        correlation = np.zeros((len(found), len(found)))
+        correlation = np.zeros((len(fitted), len(fitted)))
         correlation[: len(static), : len(static)] = sure.correlation[np.ix_(static, static)]
         traces = None
         if self.problem.aligned:
@@ -473,17 +473,17 @@ class Fit:
 
 def _traces(before: Measured, after: Measured) -> Traces:
     picked = np.array([channel.kind == "position" for channel in before.robot.channels])
-    off = [(measured.runs[0].samples[0] - measured.robot.samples)[:, picked] for measured in (before, after)]
-    return Traces(*(float(np.sqrt(np.square(one).mean())) for one in off))
+    errors = [(measured.runs[0].samples[0] - measured.robot.samples)[:, picked] for measured in (before, after)]
+    return Traces(*(float(np.sqrt(np.square(error).mean())) for error in errors))
 
 
 def _own_values(robot: Robot, knobs: tuple[Knob, ...]) -> dict[str, float]:
     """What the robot's own simulator has, by the names of knobs; where a search begins may be elsewhere."""
-    found = {}
+    values = {}
     for knob in knobs:
         own = nominal(knob.parameter, robot)
-        found[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
-    return found
+        values[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
+    return values
 
 
 def _fitted(

@@ -62,7 +62,7 @@ class Wasserstein:
 
     def per_channel(self, simulated: Simulated) -> np.ndarray:
         """Distances (n, n_channels)."""
-        return np.stack([self.distance(sort_channels(one)) for one in simulated.samples])
+        return np.stack([self.distance(sort_channels(samples)) for samples in simulated.samples])
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Mean over the channels."""
@@ -90,7 +90,7 @@ class Quantiles:
 
     def residuals(self, simulated: Simulated) -> np.ndarray:
         """Simulator minus robot, (n, n_channels × blocks)."""
-        return np.stack([self.residual(sort_channels(one)) for one in simulated.samples])
+        return np.stack([self.residual(sort_channels(samples)) for samples in simulated.samples])
 
     def influence_function(self, samples: np.ndarray) -> np.ndarray:
         """The empirical influence function of the residuals of one candidate, (pieces, n_channels × blocks): how much
@@ -138,9 +138,8 @@ class MatchObservations:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array(
-            [np.sqrt(np.square(one[:, self._picked] / self._spread - self._robot).mean()) for one in simulated.samples]
-        )
+        differences = (samples[:, self._picked] / self._spread - self._robot for samples in simulated.samples)
+        return np.array([np.sqrt(np.square(difference).mean()) for difference in differences])
 
 
 class MeanDiscrepancy:
@@ -166,7 +165,7 @@ class MeanDiscrepancy:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Root of the squared discrepancy, (n,)."""
-        return np.array([np.linalg.norm(self._mean(one) - self._robot) for one in simulated.samples])
+        return np.array([np.linalg.norm(self._mean(samples) - self._robot) for samples in simulated.samples])
 
 
 class Sliced:
@@ -184,7 +183,8 @@ class Sliced:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array([w1_sorted(sort_channels(one @ self._project), self._rows).mean() for one in simulated.samples])
+        projected = (sort_channels(samples @ self._project) for samples in simulated.samples)
+        return np.array([w1_sorted(rows, self._rows).mean() for rows in projected])
 
 
 class Lagged:
@@ -206,7 +206,8 @@ class Lagged:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array([w1_sorted(sort_channels(self._pairs(one)), self._rows).mean() for one in simulated.samples])
+        paired = (sort_channels(self._pairs(samples)) for samples in simulated.samples)
+        return np.array([w1_sorted(rows, self._rows).mean() for rows in paired])
 
 
 COSTS: dict[str, Callable[[RobotSamples], Cost]] = {

@@ -208,14 +208,14 @@ def _refuse_difference(policy: OnnxPolicy, chain: Chain) -> None:
     rng = np.random.default_rng(0)
     size = np.repeat([0.3, 1.0, 3.0], -(-TRIALS // 3))[:TRIALS, None]
     observations = (size * rng.standard_normal((TRIALS, policy.contract.observation_size))).astype(np.float32)
-    wanted = policy.run(observations)
+    expected = policy.run(observations)
     try:
         with torch.no_grad():
-            found = chain.module()(torch.from_numpy(observations)).numpy()
-        difference = float(np.abs(found - wanted).max()) if found.shape == wanted.shape else np.inf
+            actions = chain.module()(torch.from_numpy(observations)).numpy()
+        difference = float(np.abs(actions - expected).max()) if actions.shape == expected.shape else np.inf
     except RuntimeError:  # layers whose sizes do not follow from one another
         difference = np.inf
-    if not difference <= SAME * max(1.0, float(np.abs(wanted).max())):
+    if not difference <= SAME * max(1.0, float(np.abs(expected).max())):
         raise NotAChain(f"the network read from it differs by {difference:.1g}")
 
 
@@ -231,12 +231,12 @@ def _gemm(node: onnx.NodeProto, others: list[np.ndarray]) -> Layer:
 
 
 def _activation(node: onnx.NodeProto) -> Activation:
-    found = Activation(node.op_type, tuple(sorted(_attributes(node).items())))
+    activation = Activation(node.op_type, tuple(sorted(_attributes(node).items())))
     try:
-        found.module()
+        activation.module()
     except (TypeError, ValueError, RuntimeError):
         raise NotAChain(f"its graph has a {node.op_type} of another form") from None
-    return found
+    return activation
 
 
 def _attributes(node: onnx.NodeProto) -> dict[str, Any]:

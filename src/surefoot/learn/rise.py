@@ -54,7 +54,7 @@ def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: floa
     if robot.mirror is None:
         return None
     half = _Half(np.array(robot.mirror.index), np.array(robot.mirror.sign))
-    tryout = _RiseTrial(robot, posture, POPULATION, physics_hz)
+    trial = _RiseTrial(robot, posture, POPULATION, physics_hz)
     size, clip = len(half.joints), robot.contract.action_clip
     search = CMA(
         np.tile(0.5 * held[half.joints], KNOTS),
@@ -70,13 +70,13 @@ def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: floa
         return np.concatenate([knots, np.broadcast_to(held, (len(knots), 1, len(held)))], axis=1)
 
     for generation in range(1, MOST_GENERATIONS + 1):
-        asked = np.array([search.ask() for _ in range(POPULATION)])
-        told = tryout.score(motions(asked))
-        search.tell([(point, -float(value)) for point, value in zip(asked, told, strict=True)])
+        points = np.array([search.ask() for _ in range(POPULATION)])
+        scores = trial.score(motions(points))
+        search.tell([(point, -float(score)) for point, score in zip(points, scores, strict=True)])
         if generation % LOOK_EVERY == 0:
             mean = motions(search.mean[None])
-            tryout.score(np.repeat(mean, POPULATION, axis=0))
-            if (tryout.up_s >= UP_S).mean() >= SURE:
+            trial.score(np.repeat(mean, POPULATION, axis=0))
+            if (trial.up_s >= UP_S).mean() >= SURE:
                 return Rise(MOTION_S, tuple(tuple(action) for action in np.round(mean[0], 4).tolist()))
     return None
 
@@ -85,8 +85,8 @@ def way_up(robot: Robot, posture: Posture, rise: Rise, n: int, physics_hz: float
     """n states of robots that rise with this motion, drawn from its whole time; robots that it does not
     bring up are left out.
     """
-    tryout = _RiseTrial(robot, posture, POPULATION, physics_hz, seed)
-    passed = tryout.states(rise)
+    trial = _RiseTrial(robot, posture, POPULATION, physics_hz, seed)
+    passed = trial.states(rise)
     if not len(passed):
         raise TaskError(
             f"the motion that the task names (rise) does not bring {robot.name} into the posture {posture.name!r};"
