@@ -43,7 +43,7 @@ def one(seed: int) -> dict[str, Any]:
             "covered": bool(held),
             "flag": knob.flag,
         }
-        for knob, held in zip(found.found, found.covered, strict=True)
+        for knob, held in zip(found.estimates, found.covered, strict=True)
     ]
     last = found.result.steps[-1]
     return {

@@ -27,6 +27,7 @@ from weights import Weights
 
 from surefoot.fit.cma import CmaSearch, CmaSettings
 from surefoot.fit.family import STATIC, Family, FitSettings
+from surefoot.fit.judgement import judge_fit
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, TYPE, climb
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
@@ -35,7 +36,6 @@ from surefoot.gap import measure, schedule_of
 from surefoot.logs import RobotLog, record
 from surefoot.policy.agents import Agent, make_agent
 from surefoot.report.added_figures import added
-from surefoot.report.fit_page import verdict
 from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.legs import joint_types
@@ -148,7 +148,7 @@ def hidden_physics(name: str, case: Case, rungs: tuple[Family, ...], seed: int) 
         "held_out_before": held_before.total,
         "families": rows_of(result),
         "wall_clock_s": wall_s,
-        "says_static": verdict(each["static"]).says,
+        "says_static": judge_fit(each["static"]).says,
         "curve_off": {family: curve_error(one, robot, case) for family, one in each.items() if family != "static"},
         "words": torque_words(result.adaptation.knobs, robot, result.knots),
     }
@@ -296,8 +296,8 @@ def worn(seed: int) -> dict[str, Any]:
         "floor": gap.total_floor,
         "worst_before_and_after": worst,
         "still_above_their_limit": left,
-        "verdict": verdict(result).says,
-        "advice": verdict(result).advice,
+        "verdict": judge_fit(result).says,
+        "advice": judge_fit(result).advice,
         "words": torque_words(result.adaptation.knobs, robot, result.knots),
         "values": {knob.name: [knob.value, *knob.interval] for knob in result.adaptation.knobs},
     }

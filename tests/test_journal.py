@@ -38,7 +38,7 @@ def answer(seed: int, influence: bool = True) -> Answer:
 
 
 def same(one: Answer, two: Answer) -> bool:
-    pairs = [(getattr(one, name), getattr(two, name)) for name in ("residuals", "cost", "fallen", "influence")]
+    pairs = [(getattr(one, name), getattr(two, name)) for name in ("residuals", "cost", "fallen", "influence_function")]
     return all(
         a is None and b is None if a is None or b is None else a.dtype == b.dtype and np.array_equal(a, b)
         for a, b in pairs

@@ -96,12 +96,42 @@ def test_a_loop_that_depends_on_what_the_robot_does(tmp_path, go2) -> None:
 
 def test_control_c_ends_it_too(tmp_path, go2) -> None:
     with_loop(tmp_path / "p.onnx", go2, None)
-    process = subprocess.Popen([SCRIPT, "policy", "show", "p.onnx"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=10)
+    process = subprocess.Popen(
+        [SCRIPT, "policy", "show", "p.onnx"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    )
+    try:
+        while not _spins(process.pid):
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "interrupted" in error
+
+
+def _spins(pid: int) -> bool:
+    """Whether a process has computed for longer than it takes to start."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") > 5
+
+
+def test_it_ends_though_nobody_reads(tmp_path) -> None:
+    """The reader of standard error is gone, and writing to it fails."""
+    program = "import os, time\nfrom surefoot.watchdog import watched\nwith watched('a call'):\n    time.sleep(60)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env=os.environ | {TIME_LIMIT_S: "0.2"}, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    process.stderr.close()
+    try:
+        assert process.wait(timeout=50) == 2
+    finally:
+        process.kill()
 
 
 def test_a_constant_of_many_gigabytes(tmp_path, go2) -> None:

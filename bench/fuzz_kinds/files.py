@@ -12,9 +12,10 @@ from fuzz_kinds.adaptations import sound
 from fuzz_kinds.kind import Draw, Kind, Verbs, damaged, mutated, texts
 from fuzz_kinds.logs import walked
 from surefoot.adapt import read_adaptation
-from surefoot.cli.inputs import virtual_robot
 from surefoot.logs.robot_log import write_log
+from surefoot.pipeline.gap import physics_file
 from surefoot.robot import load_robot
+from surefoot.sim.physics import Physics
 from surefoot.verify.fit_gap import read_fit_gap
 
 FIT = {
@@ -50,7 +51,7 @@ def names(draw: Draw, folder: Path) -> Verbs:
         .decode()[: draw(st.sampled_from([20, 300]))]
     )
     head = f"The simulator fitted to {name}. A virtual robot: try policies on it with --twin."
-    text = virtual_robot({"floor_friction": 0.7}, "go2", head)
+    text = physics_file(Physics(load_robot("go2"), {"floor_friction": 0.7}), head)
     assert yaml.safe_load(text) == {"robot": "go2", "floor_friction": 0.7}, text
     verb = draw(st.sampled_from(["show", "plot", "doctor", "import"]))
     return [

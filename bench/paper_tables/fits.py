@@ -176,15 +176,15 @@ def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, sett
     fit = Fit(log, schedule, robot, agents(robot), settings, None)
 
     def candidate(hidden_ones: tuple[str, ...]) -> list[float]:
-        turns = []
+        coordinates = []
         for knob in fit.space.knobs:
             known = found[knob.name]
             value = known.value
             if known.parameter in hidden_ones:
                 hidden_values = np.broadcast_to(twin.physics.parameters[known.parameter], len(joints))
                 value = float(np.mean([hidden_values[joints.index(joint)] for joint in known.where]))
-            turns.append(knob.coordinate(value))
-        return turns
+            coordinates.append(knob.coordinate(value))
+        return coordinates
 
     candidates = np.array([candidate(()), candidate(tuple(twin.physics.parameters)), candidate(COUNTED)])
     costs = np.mean([fit.problem.evaluate(candidates, seed, residuals=False).cost for seed in AIM_SEEDS], axis=0)

@@ -9,7 +9,14 @@ MOST_LISTED, MOST_COMPARED, LONGEST_COMPARED = 60, 1000, 100  # names
 
 
 class SurefootError(Exception):
-    """What the user gave cannot be used; the message names the value, what is allowed and the way out."""
+    """What the user gave cannot be used; the message names the value, what is allowed and the way out.
+
+    `argument` is the argument that mends it, where one does; the command line names its option.
+    """
+
+    def __init__(self, message: str = "", *, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class RobotError(SurefootError):
@@ -30,6 +37,10 @@ class TwinError(SurefootError):
 
 class GapError(SurefootError):
     """A log that cannot be compared with a simulator."""
+
+
+class UnusableLog(GapError):
+    """A log in which the doctor found an error; `check_log` tells all that it found."""
 
 
 class FitError(SurefootError):

@@ -1,9 +1,10 @@
-"""Text from files, made safe for where it goes: a terminal, or the comment of a generated file.
+"""Text for people: numbers, and text from files, made safe for a terminal or the comment of a generated file.
 
 A name in a robot.yaml, a log or a network may hold anything. Printed raw, an escape sequence sets the window's title or
 hides a line; written raw, a line break ends a comment.
 """
 
+import math
 import unicodedata
 
 # Unicode has pictures of the ASCII control characters, one cell wide: ESC is shown as ␛.
@@ -37,6 +38,22 @@ def for_comment(text: object) -> str:
     encoding declaration, no line break and no escape sequence of the target language can come out of it.
     """
     return "".join(c if _plain(c) else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for reading, with `digits` significant digits; a dash where there is none."""
+    value = float(value)
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value and (abs(value) >= 10 ** max(digits, 5) or abs(value) < 1e-3):
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        text = f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{int(exponent)}"
+    else:
+        text = f"{value:.{max(0, digits - 1 - (math.floor(math.log10(abs(value))) if value else 0))}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text.replace("-", "−")
 
 
 def _plain(c: str) -> bool:

@@ -175,5 +175,7 @@ def _resident_bytes() -> int:
 
 def _leave(sentence: str, code: int) -> None:
     shown = "\r\x1b[?25h" if os.isatty(2) else ""  # a progress bar may have hidden the cursor
-    os.write(2, f"{shown}surefoot: {one_line(sentence)}\n".encode("utf-8", "backslashreplace"))
-    os._exit(code)
+    try:
+        os.write(2, f"{shown}surefoot: {one_line(sentence)}\n".encode("utf-8", "backslashreplace"))
+    finally:  # nobody may read any more
+        os._exit(code)

@@ -14,10 +14,10 @@ class TestSearchSpace:
             Physics(robot, {"motor_strength": 0.9}),
             make_knobs(robot, ("dry_friction_nm", "delay_s", "floor_friction"), "type"),
         )
-        turns = np.array([[0.0] * len(family.knobs), [0.5] * len(family.knobs)])
+        coordinates = np.array([[0.0] * len(family.knobs), [0.5] * len(family.knobs)])
         worlds = Worlds(robot, 4)
-        family.apply(worlds, turns, 2)
-        expected = family.values(turns)
+        family.apply(worlds, coordinates, 2)
+        expected = family.values(coordinates)
         friction, floor = worlds.get("dry_friction_nm"), worlds.get("floor_friction")
         for candidate in range(2):
             for row in (2 * candidate, 2 * candidate + 1):
@@ -26,4 +26,4 @@ class TestSearchSpace:
                         np.testing.assert_allclose(friction[row, list(knob.entries)], expected[candidate, k])
                 assert floor[row] == pytest.approx(expected[candidate, -1])
         assert (worlds.get("motor_strength") == 0.9).all()
-        np.testing.assert_allclose(family.at(turns[1]).parameters["floor_friction"], expected[1, -1])
+        np.testing.assert_allclose(family.at(coordinates[1]).parameters["floor_friction"], expected[1, -1])

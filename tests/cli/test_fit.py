@@ -116,9 +116,9 @@ class TestFiles:
         facts = found.provenance
         assert (
             facts["command"]
-            == "surefoot fit log.parquet --robot go2 --policy walk --out 'a fit' --free torque_limit_nm --fix"
-            " armature_kgm2=0.01 viscous_friction_nms=0.1 torque_noise_nm=0 delay_s=0 --priors priors.yaml --tie all"
-            " --held-out 0.34 --seed 4 --settle-s 0.2 --family static"
+            == "surefoot fit log.parquet --robot go2 --policy walk --out 'a fit' --settle-s 0.2 --family static"
+            " --free torque_limit_nm --fix armature_kgm2=0.01 viscous_friction_nms=0.1 torque_noise_nm=0 delay_s=0"
+            " --tie all --priors priors.yaml --held-out 0.34 --seed 4"
         )
         assert facts["robot"]["hash"] == go2.hash
         assert len(facts["log"]["sha256"]) == len(facts["policy"]["hash"]) == 64
@@ -406,7 +406,7 @@ class TestRefused:
     def test_a_mistake_that_is_mended_needs_no_restart(self, surefoot, here, log, monkeypatch) -> None:
         write_log(log, here / "log.parquet")
         assert surefoot("fit", "log.parquet", "--out", "fit", *SMALL, *FEW, "--free", "motor_strenght")[0] == 2
-        monkeypatch.setattr("surefoot.cli.fit.Fit.run", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr("surefoot.pipeline.fit.Fit.run", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         assert surefoot("fit", "log.parquet", "--out", "fit", *SMALL, *FEW, "--free", "motor_strength")[0] == 130
 
     def test_a_log_of_falls(self, refused, log) -> None:

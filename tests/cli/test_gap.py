@@ -6,8 +6,6 @@ import dataclasses
 import json
 import re
 import shutil
-import sys
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -64,15 +62,13 @@ class TestCommand:
 
     def test_figures_page_and_words(self, surefoot, here, go2, monkeypatch) -> None:
         """With the search for causes replaced by its answer: it has tests of its own."""
-        stub: Any = ModuleType("surefoot.fit.diagnose")
         seen: dict[str, object] = {}
 
         def answer(*arguments: object, **options: Any) -> Diagnosis:
             seen.update(options)
             return FOUND
 
-        stub.diagnose_gap = answer
-        monkeypatch.setitem(sys.modules, "surefoot.fit.diagnose", stub)
+        monkeypatch.setattr("surefoot.pipeline.gap.diagnose_gap", answer)
         write_log(walked(go2, rollouts=4, action_offset_rad=0.06), here / "a log.parquet")
         code, out, error = surefoot("gap", "a log.parquet", "--out", "gap", "--seed", "3", "--threads", "1")
         assert (code, error) == (0, "")
@@ -88,7 +84,7 @@ class TestCommand:
             "wrote gap/gap.json, gap/gap.html, gap/simulator.yaml",
         ):
             assert part in out
-        assert "next: surefoot evaluate walk --twin gap/simulator.yaml" in out
+        assert "next: surefoot fit 'a log.parquet' --robot go2 --policy walk --out fit/" in out
         assert load_twin(here / "gap" / "simulator.yaml").physics.parameters["delay_s"] == (0.003,) * 12
         figures = json.loads((here / "gap" / "gap.json").read_text())
         assert figures["gap"]["measurable"] is True

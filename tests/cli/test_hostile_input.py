@@ -22,12 +22,13 @@ from support.log_files import valid_file
 from support.policy_files import layers
 from support.robot_files import HEXAPOD, TINY_YAML, tiny
 
-from surefoot.cli.inputs import virtual_robot
 from surefoot.errors import RobotError
 from surefoot.logs import RobotLog, read_log, record, write_log
 from surefoot.logs.robot_log import METADATA_KEY
+from surefoot.pipeline.gap import physics_file
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
+from surefoot.sim.physics import Physics
 from surefoot.sim.twin import load_twin
 
 
@@ -226,7 +227,8 @@ class TestGenerated:
     def test_a_newline_in_the_name_of_a_log(self, go2):
         """It once wrote keys into simulator.yaml that no fit had set."""
         head = "The simulator fitted to day1\nfloor_friction: 0.05\n#.parquet. A virtual robot."
-        assert yaml.safe_load(virtual_robot({"delay_s": 0.004}, "go2", head)) == {"robot": "go2", "delay_s": 0.004}
+        text = physics_file(Physics(load_robot("go2"), {"delay_s": 0.004}), head)
+        assert yaml.safe_load(text) == {"robot": "go2", "delay_s": 0.004}
 
     def test_names_in_a_starter(self, surefoot, here):
         tiny(here)

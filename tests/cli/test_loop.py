@@ -28,6 +28,7 @@ from surefoot.cli.loop_steps import VIDEO, WALKS, blamed
 from surefoot.errors import FitError, SurefootError
 from surefoot.files import write_text
 from surefoot.logs import write_log
+from surefoot.pipeline.gap import GapSettings
 from surefoot.policy import write_mlp
 from surefoot.robot import load_robot
 from surefoot.sim.twin import load_twin
@@ -161,7 +162,8 @@ class TestOrder:
         code, out, _ = loop("day1.parquet", "--minutes", 2.5, "--seed", 3, "--threads", 1, "--policy", "walk")
         assert code == 0
         assert stage.called == ALL[1:]
-        assert stage.given["gap"][1] | {"log": Path("day1.parquet"), "seed": 3, "threads": 1} == stage.given["gap"][1]
+        asked = stage.given["gap"][1]
+        assert (asked["log"], asked["settings"]) == (Path("day1.parquet"), GapSettings(seed=3, threads=1))
         assert stage.given["finetune"][1]["minutes"] == 2.5
         assert stage.given["finetune"][1]["adaptation"] == Path("run/fit")
         assert stage.given["verdict"][1]["twin"] is None
@@ -183,16 +185,14 @@ class TestOrder:
         assert stage.given["fit"][0] == (Path("run/join/log.parquet"),)
 
     def test_the_fit_searches_what_is_to_blame(self, stage, loop):
-        stage.gap["diagnosis"]["next_command"] = (
-            "surefoot fit LOG --robot go2 --policy walk --out fit/ --free base_mass_kg base_com_offset_m"
-        )
+        stage.gap["diagnosis"]["free"] = ["base_mass_kg", "base_com_offset_m"]
         loop()
-        assert stage.given["fit"][1]["free"] == ("base_mass_kg", "base_com_offset_m")
+        assert stage.given["fit"][1]["options"].free == ("base_mass_kg", "base_com_offset_m")
 
     def test_blame(self):
         found = gap_figures()
         assert blamed(found) == ()
-        found["diagnosis"]["causes"][0]["kind"] = "world"
+        found["diagnosis"]["free"] = ["floor_friction"]
         assert blamed(found) == ("floor_friction",)
         found["diagnosis"]["sure"] = "unsure"
         assert blamed(found) == ()

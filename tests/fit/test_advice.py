@@ -15,7 +15,7 @@ class TestAdvice:
         assert all(PARAMETERS[name].excitation != Parameter.excitation for name in {*WALKING, *STAND})
 
     @pytest.mark.parametrize(
-        ("value", "half_width", "told", "flag", "says"),
+        ("value", "half_width", "data_share", "flag", "says"),
         [
             (0.5, 0.3, 1.0, "", ""),
             (4.0, 0.3, 1.0, "at its bound", "upper bound, 4 N·m"),
@@ -26,10 +26,10 @@ class TestAdvice:
             (0.5, np.inf, 0.0, "not identifiable", "slow motion"),
         ],
     )
-    def test_flags(self, robot, value, half_width, told, flag, says):
+    def test_flags(self, robot, value, half_width, data_share, flag, says):
         knob = make_knobs(robot, ("dry_friction_nm",), "all")[0]
         knob = type(knob)(**{**vars(knob), "start": 0.0})
-        found, why = flag_of(knob, knob.coordinate(value), half_width, told)
+        found, why = flag_of(knob, knob.coordinate(value), half_width, data_share)
         assert found == flag
         assert says in why
         assert bool(why) == bool(flag)

@@ -40,7 +40,9 @@ class TestUncertainty:
                     + 0.01 * rng.normal(size=(len(ask.candidates), m))
                 )
                 unused = np.zeros(len(residuals))
-                search.tell(ask, residuals, unused, unused, pulls - pulls.mean(axis=0) if ask.influence else None)
+                search.tell(
+                    ask, residuals, unused, unused, pulls - pulls.mean(axis=0) if ask.influence_function else None
+                )
             held.append(np.abs(search.at + search.step() - truth) <= search.uncertainty().half_width)
         return np.mean(held, axis=0)
 
@@ -54,7 +56,7 @@ class TestUncertainty:
         slopes, influence = Slopes(white, white, np.zeros(3)), rng.normal(size=(10, 20))
         free = np.array([True, False, True])
         found = uncertainty(plain_metric(20), slopes, 0.0, free, influence)
-        assert found.error[1] == found.half_width[1] == found.told[1] == 0.0
+        assert found.error[1] == found.half_width[1] == found.data_share[1] == 0.0
         assert (found.error[free] > 0).all()
         only = white[:, free]
         expected = np.linalg.solve(only.T @ only, only.T)
@@ -101,7 +103,7 @@ class TestUncertainty:
         found = uncertainty(
             plain_metric(3), Slopes(white, white, np.zeros(3)), 1.0, np.ones(3, dtype=bool), np.ones((5, 3))
         )
-        np.testing.assert_allclose(found.told, [100 / 101, 0.5, 0.0], atol=1e-3)
+        np.testing.assert_allclose(found.data_share, [100 / 101, 0.5, 0.0], atol=1e-3)
 
     @pytest.mark.parametrize("degrees", [3, 4, 5, 8, 12, 30, 200, 10_000])
     def test_students_distribution(self, degrees):

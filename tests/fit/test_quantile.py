@@ -32,7 +32,7 @@ class Toy:
         pulls = self._robot[chosen] + self._scatter * rng.normal(size=(len(chosen), 120))
         off = ask.candidates - self.truth
         residuals = off @ self._slopes.T + np.square(off) @ self._bend.T + pulls.mean(axis=0)
-        influence = (pulls - pulls.mean(axis=0)) / len(chosen) if ask.influence else None
+        influence = (pulls - pulls.mean(axis=0)) / len(chosen) if ask.influence_function else None
         search.tell(ask, residuals, np.abs(residuals).mean(axis=1), np.zeros(len(off)), influence)
 
     def solve(self, search: QuantileSearch, most: int = 100) -> QuantileSearch:
@@ -105,7 +105,12 @@ class TestQuantileSearch:
         search = toy.search()
         for _ in range(6):
             one, two = search.ask(), search.ask()
-            assert (one.kind, one.seed, one.share, one.influence) == (two.kind, two.seed, two.share, two.influence)
+            assert (one.kind, one.seed, one.share, one.influence_function) == (
+                two.kind,
+                two.seed,
+                two.share,
+                two.influence_function,
+            )
             assert np.array_equal(one.candidates, two.candidates)
             toy.advance(search)
 
@@ -130,9 +135,9 @@ class TestQuantileSearch:
         toy._slopes[:, 2] = toy._bend[:, 2] = 0.0
         search = toy.solve(toy.search())
         assert abs(search.at[2]) < 0.1
-        told = search.uncertainty().told
-        assert told[2] < 0.5
-        assert (np.delete(told, 2) > 0.95).all()
+        data_share = search.uncertainty().data_share
+        assert data_share[2] < 0.5
+        assert (np.delete(data_share, 2) > 0.95).all()
 
     def test_what_the_log_cannot_tell_is_pulled_back_from_elsewhere(self):
         toy = Toy()

@@ -16,9 +16,9 @@ class TestPlant:
         family = make_space(robot, FitSettings())
         low, high = family.bounds
         for seed in range(20):
-            turns = plant(family, {"torque_noise_nm": 2.5}, np.random.default_rng(seed))
-            assert ((turns > low) & (turns < high)).all()
-            assert family.values(turns)[0][-1] == pytest.approx(2.5)
+            coordinates = plant(family, {"torque_noise_nm": 2.5}, np.random.default_rng(seed))
+            assert ((coordinates > low) & (coordinates < high)).all()
+            assert family.values(coordinates)[0][-1] == pytest.approx(2.5)
 
     def test_commands_fill_the_schedule(self, robot) -> None:
         schedule = commands_to_rehearse(robot, 5, 2.0, seed=1)
@@ -37,8 +37,8 @@ def found() -> Rehearsal:
 
 class TestRehearse:
     def test_finds_about_what_was_planted(self, found) -> None:
-        assert {knob.name for knob in found.found} == {"dry_friction_nm", "delay_s"}
-        for knob in found.found:
+        assert {knob.name for knob in found.estimates} == {"dry_friction_nm", "delay_s"}
+        for knob in found.estimates:
             half = (knob.interval[1] - knob.interval[0]) / 2
             assert abs(knob.value - found.planted[knob.name]) < 4 * half
         assert set(relative_errors(found)) == {"dry_friction_nm", "delay_s"}

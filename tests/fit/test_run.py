@@ -201,11 +201,11 @@ class TestEffort:
         family = make_space(robot, FitSettings(free=("dry_friction_nm", "torque_noise_nm"), tie="all"))
         one, two = (
             Problem(log, robot, agents(robot), family, schedule, threads).evaluate(
-                np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence=True
+                np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence_function=True
             )
             for threads in (1, 2)
         )
-        for name in ("residuals", "cost", "fallen", "influence"):
+        for name in ("residuals", "cost", "fallen", "influence_function"):
             assert np.array_equal(getattr(one, name), getattr(two, name))
 
     def test_cma_counts_its_evaluations_and_has_intervals_too(self, go2, go2_log):

@@ -21,8 +21,8 @@ class TestSlopes:
         found = self.design(slopes, at, 0.0, rng)
         np.testing.assert_allclose(found.slopes, slopes, atol=1e-10)
         np.testing.assert_allclose(found.where, at, atol=1e-12)
-        np.testing.assert_allclose(found.left, 0.0, atol=1e-10)
-        assert found.degrees == len(found.left[0]) - 6
+        np.testing.assert_allclose(found.unexplained, 0.0, atol=1e-10)
+        assert found.degrees == len(found.unexplained[0]) - 6
 
     def test_the_noise_of_a_slope_is_what_many_designs_scatter_by(self):
         rng = np.random.default_rng(1)

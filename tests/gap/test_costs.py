@@ -44,25 +44,25 @@ class TestInfluence:
             robot, simulator = self.drawn(rng, shared)
             quantiles = self.quantiles(robot)
             residuals.append(quantiles.residual(sort_channels(simulator)))
-            squares.append(np.square(quantiles.influence(simulator)).sum(axis=0))
+            squares.append(np.square(quantiles.influence_function(simulator)).sum(axis=0))
         expected = np.var(residuals, axis=0)
         assert np.mean(squares, axis=0) == pytest.approx(expected, rel=0.25)
 
     def test_pieces_add_up_to_zero_even_far_from_zero_in_single_precision(self):
         robot, simulator = self.drawn(np.random.default_rng(5), 1.0)
-        found = self.quantiles(robot - 20.0).influence(simulator - 20.0)
+        found = self.quantiles(robot - 20.0).influence_function(simulator - 20.0)
         assert found.shape == (PIECES, CHANNELS * BLOCKS)
         assert (np.abs(found.sum(axis=0)) < 0.01 * np.linalg.norm(found, axis=0)).all()
         assert np.linalg.norm(found, axis=0).min() > 0.01
 
     def test_a_simulator_that_is_the_robot_has_none(self):
         robot, _ = self.drawn(np.random.default_rng(5), 1.0)
-        assert not self.quantiles(robot).influence(robot.copy()).any()
+        assert not self.quantiles(robot).influence_function(robot.copy()).any()
 
     def test_the_piece_that_is_far_off_pulls_most(self):
         robot, simulator = self.drawn(np.random.default_rng(5), 1.0)
         simulator[7 * TICKS : 8 * TICKS] += 3.0
-        pull = np.square(self.quantiles(robot).influence(simulator)).sum(axis=1)
+        pull = np.square(self.quantiles(robot).influence_function(simulator)).sum(axis=1)
         assert int(np.argmax(pull)) == 7
 
 

@@ -86,8 +86,8 @@ class TestScores:
         late, policy = Twin("late", Physics(walk.robot, {"delay_s": 0.01})), walk.make(1).policy.name
         log = record(late, policy, rollouts=4, seconds=1.6, seed=3, threads=1, base=True)
         family = SearchSpace(Physics(walk.robot), make_knobs(walk.robot, ("delay_s",), "all"))
-        turns = np.array([[family.knobs[0].coordinate(delay_s)] for delay_s in (0.0, 0.005, 0.01, 0.015)])
-        found = walk.match(1, log)(family, turns, seed=1)
+        coordinates = np.array([[family.knobs[0].coordinate(delay_s)] for delay_s in (0.0, 0.005, 0.01, 0.015)])
+        found = walk.match(1, log)(family, coordinates, seed=1)
         assert np.argmin(found.cost) == 2
         assert found.cost[2] < 0.5 * found.cost[0]
 
@@ -209,15 +209,15 @@ class TestProblem:
         expected: Matched = walk.match(20)(walk.knob(), candidates, 7, pieces)
         assert np.array_equal(answer.cost, expected.cost)
         assert answer.residuals.shape == (2, 0)
-        assert answer.influence is None
+        assert answer.influence_function is None
 
     def test_residuals_alone_are_those_of_rollouts(self, walk, monkeypatch):
         candidates = np.array([[0.0], [1.0]])
-        usual = self.problem(walk, "wasserstein").evaluate(candidates, 7, influence=True)
+        usual = self.problem(walk, "wasserstein").evaluate(candidates, 7, influence_function=True)
         monkeypatch.setattr(MatchState, "__call__", refuse)
-        answer = self.problem(walk, "match-s-1").evaluate(candidates, 7, influence=True)
+        answer = self.problem(walk, "match-s-1").evaluate(candidates, 7, influence_function=True)
         assert np.array_equal(answer.residuals, usual.residuals)
-        assert np.array_equal(answer.influence, usual.influence)
+        assert np.array_equal(answer.influence_function, usual.influence_function)
         assert np.isnan(answer.cost).all()
 
     @pytest.mark.parametrize("cost", ["wasserstein", "match-o", "mmd"])
@@ -377,7 +377,7 @@ class TestFit:
             Problem, "evaluate", lambda self, *rest, **given: asked.append(given) or evaluate(self, *rest, **given)
         )
         again = run()
-        assert asked == [{"residuals": False, "influence": False}]  # what was not known, and nothing after it
+        assert asked == [{"residuals": False, "influence_function": False}]  # what was not known, and nothing after it
         assert again.adaptation == whole.adaptation
         assert [dataclasses.replace(step, wall_s=0.0) for step in again.steps] == [
             dataclasses.replace(s, wall_s=0.0) for s in whole.steps
@@ -505,9 +505,9 @@ class TestMatchState:
     def test_candidates_are_scored_by_themselves(self, go2, setting):
         logs, schedules = setting
         family = SearchSpace(Physics(go2), make_knobs(go2, ("base_mass_kg",)))
-        turns = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
+        coordinates = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
         costs = match_state(
-            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, turns
+            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, coordinates
         )
         assert costs[1] < 0.5 * costs[0]
 

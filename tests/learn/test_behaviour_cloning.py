@@ -8,7 +8,7 @@ import torch
 from support.training import SMALL, small_train
 
 from surefoot.learn import checkpoint
-from surefoot.learn.behaviour_cloning import TEACHERS, head_start
+from surefoot.learn.behaviour_cloning import TEACHERS, clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.ppo import Learner
 from surefoot.learn.randomize import TaskError
@@ -26,7 +26,7 @@ class TestHeadStart:
         torch.manual_seed(0)
         env = WalkEnv(robot, load_task("walk", robot, "none"), 64)
         learner = Learner(env.get_observations(), env.num_actions, replace(SMALL, worlds=64, hidden=(128, 128)), None)
-        began = head_start(env, learner.actor.mlp, "trot", seed=0)
+        began = clone_teacher(env, learner.actor.mlp, "trot", seed=0)
         assert began.taught
         assert "copy of the trot" in began.says
         worlds, trot = Worlds(robot, 1), TrotAgent(robot)

@@ -11,7 +11,7 @@ from support.robot_files import HEXAPOD
 from support.training import NONE, SMALL
 
 from surefoot.cli.rehearsal import Planned, _commands
-from surefoot.learn.behaviour_cloning import head_start
+from surefoot.learn.behaviour_cloning import clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
 from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints
@@ -123,7 +123,7 @@ class TestTraining:
         torch.manual_seed(0)
         env = WalkEnv(go2, replace(task, randomization=NONE, rise=None), 48)
         learner = Learner(env.get_observations(), 12, replace(SMALL, worlds=48, hidden=(64, 64)), None)
-        began = head_start(env, learner.actor.mlp, "hold", seed=0)
+        began = clone_teacher(env, learner.actor.mlp, "hold", seed=0)
         assert "around the pose" in began.says
         assert not began.taught
         upright = WalkEnv(go2, replace(task, randomization=NONE, starts=Shares(1.0, 0.0)), 32)

@@ -11,8 +11,8 @@ from support.finetuning import SMALL, adapted, by_type, policy_of
 from support.policy_files import layers
 
 from surefoot.errors import FitError
+from surefoot.learn import mean_velocity as walks
 from surefoot.learn import trim as module
-from surefoot.learn import walks
 from surefoot.learn.finetune import finetune
 from surefoot.learn.import_policy import import_policy, read_chain
 from surefoot.learn.loop import Length

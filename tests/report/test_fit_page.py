@@ -13,10 +13,11 @@ from support.fit_results import made, measured
 from support.pages import HOSTILE, checked, parsed, words
 from support.robot_files import HEXAPOD
 
+from surefoot.fit.judgement import judge_fit
 from surefoot.fit.result import FitResult
 from surefoot.report.charts import NARROW, WIDE, Interval, intervals
 from surefoot.report.fit_figures import gap_maps, most_correlated, parameter_chart, plain_name, strongest_pairs
-from surefoot.report.fit_page import fit_page, verdict
+from surefoot.report.fit_page import fit_page
 from surefoot.robot import load_robot
 
 LARGEST_PAGE = 3_000_000
@@ -56,7 +57,7 @@ def marked(result: FitResult, **changes: dict[str, Any]) -> FitResult:
 
 class TestVerdict:
     def test_closed_on_both(self, closed, page) -> None:
-        found = verdict(closed)
+        found = judge_fit(closed)
         assert (found.state, found.word) == ("good", "closed")
         assert (
             found.says
@@ -69,7 +70,7 @@ class TestVerdict:
 
     def test_nothing_was_there(self, closed, robot) -> None:
         nothing = measured(robot, 0.0032, 0.003, 0.0036)
-        found = verdict(dataclasses.replace(closed, before=nothing, held_before=closed.held_after))
+        found = judge_fit(dataclasses.replace(closed, before=nothing, held_before=closed.held_after))
         assert (found.state, found.word) == ("good", "no gap")
         assert (
             found.says
@@ -79,7 +80,7 @@ class TestVerdict:
 
     def test_what_stays_above_the_floor_is_missing_physics(self, closed, robot) -> None:
         after, held = measured(robot, 0.034, 0.003, 0.004), measured(robot, 0.036, 0.004, 0.005)
-        found = verdict(dataclasses.replace(closed, after=after, held_after=held))
+        found = judge_fit(dataclasses.replace(closed, after=after, held_after=held))
         assert (found.state, found.word) == ("warn", "above its floor")
         assert "It stays 0.031 above its floor, where 0.001 would be chance." in found.says
         assert "Physics is missing, not numbers" in found.advice
@@ -88,22 +89,22 @@ class TestVerdict:
     def test_a_bound_and_an_early_end_come_before_missing_physics(self, closed, robot) -> None:
         after, held = measured(robot, 0.034, 0.003, 0.004), measured(robot, 0.036, 0.004, 0.005)
         remains = dataclasses.replace(closed, after=after, held_after=held)
-        bounded = verdict(marked(remains, _2={"flag": "at its bound"})).advice
+        bounded = judge_fit(marked(remains, _2={"flag": "at its bound"})).advice
         assert "1 parameter ended at its bound: let the search go further" in bounded
         early = made(robot, closed.before, after, closed.held_before, held, costs=(0.2, 0.1, 0.06, 0.034))
-        assert "still falling when the search stopped" in verdict(early).advice
+        assert "still falling when the search stopped" in judge_fit(early).advice
 
     def test_a_gap_on_held_out_episodes_only_is_not_called_closed(self, closed, robot) -> None:
         held = measured(
             robot, 0.006, 0.004, 0.005, 13, error=0.6
         )  # above its limit, and not clearly above the fitted one
-        found = verdict(dataclasses.replace(closed, held_after=held))
+        found = judge_fit(dataclasses.replace(closed, held_after=held))
         assert found.word == "above its floor"
         assert "on the held-out episodes" in found.says
 
     @pytest.mark.parametrize("total", [0.09, 0.25])
     def test_overfit(self, closed, robot, total) -> None:
-        found = verdict(dataclasses.replace(closed, held_after=measured(robot, total, 0.004, 0.005, 13)))
+        found = judge_fit(dataclasses.replace(closed, held_after=measured(robot, total, 0.004, 0.005, 13)))
         assert (found.state, found.word) == ("bad", "overfit")
         assert (
             f"from 0.231 to {total:.3f} (floor 0.004): clearly worse than on the episodes that were fitted."
@@ -113,7 +114,7 @@ class TestVerdict:
 
     def test_too_little_to_hold_any_back(self, closed, robot) -> None:
         alone = dataclasses.replace(closed, held_before=None, held_after=None)
-        found = verdict(alone)
+        found = judge_fit(alone)
         assert (found.state, found.word) == ("warn", "closed, not checked")
         assert "too little was recorded to hold any episodes back" in found.says
         page = fit_page(alone, robot, {}, "t")
@@ -122,7 +123,7 @@ class TestVerdict:
         assert "Held-out gap" not in page
 
     def test_worse_than_before(self, closed, robot) -> None:
-        found = verdict(dataclasses.replace(closed, after=measured(robot, 0.4, 0.003, 0.004)))
+        found = judge_fit(dataclasses.replace(closed, after=measured(robot, 0.4, 0.003, 0.004)))
         assert (found.state, found.word) == ("bad", "worse")
         assert "The gap went from 0.229 to 0.400" in found.says
 

@@ -17,9 +17,7 @@ from surefoot.logs.doctor import check_log
 from surefoot.report.gap_figures import joint_torques, torque_panels, typical_piece
 from surefoot.report.gap_page import gap_page
 
-NOTHING = Diagnosis(
-    "no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", "nothing to fit", 0, 0.0
-)
+NOTHING = Diagnosis("no measurable gap: 0.012 against a floor of 0.013", "sure", (), "nowhere", 0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +42,7 @@ def page(robot, log, measured) -> str:
         {"seed": 0, "command": "surefoot gap"},
         HOSTILE,
         scores(measured),
+        follow="surefoot evaluate POLICY --twin SIMULATOR",
     )
 
 

@@ -20,9 +20,9 @@ FOUND = Diagnosis(
         Cause(HOSTILE, "friction", "numbers", 0.2, 0.2, (), HOSTILE),
     ),
     "all legs alike",
-    "surefoot evaluate POLICY --twin SIMULATOR",
     60,
     1200.0,
     "physics is missing",
+    (),
     {"delay_s": 0.003, "spring_stiffness_nm_per_rad": 11.7},
 )

@@ -35,7 +35,7 @@ def log_of(robot: Robot, seed: int = 0, gyro: bool = True, **metadata: Any) -> R
     contract, rng = robot.contract, np.random.default_rng(seed)
     ticks = round(contract.control_hz) + 1
     rows = 4 * ticks
-    joints = {
+    joints: dict[str, Any] = {
         name: rng.normal(size=(rows, contract.n_joints)).astype(np.float32)
         for name in ("joint_position_rad", "joint_velocity_rad_s", "action")
     }
@@ -70,7 +70,7 @@ def gap_figures() -> dict[str, Any]:
         "sure": "sure",
         "causes": [cause],
         "where": "spread",
-        "next_command": "surefoot fit LOG --robot go2 --policy walk --out fit/",
+        "free": [],
         "advice": "identify them",
         "settings": {},
     }

@@ -63,9 +63,13 @@ class Adaptation:
 
 def write_adaptation(path: Path, adaptation: Adaptation) -> None:
     """Write adaptation.json, whole or not at all."""
+    write_json(path, {"surefoot_adaptation": VERSION, **adaptation_to_dict(adaptation)})
+
+
+def adaptation_to_dict(adaptation: Adaptation) -> dict[str, Any]:
+    """As JSON."""
     network = None if adaptation.network is None else adaptation.network.to_dict()
-    content = {"surefoot_adaptation": VERSION, **asdict(replace(adaptation, network=None)), "network": network}
-    write_json(path, content)
+    return {**asdict(replace(adaptation, network=None)), "network": network}
 
 
 def read_adaptation(path: Path, robot: Robot) -> Adaptation:
@@ -75,34 +79,35 @@ def read_adaptation(path: Path, robot: Robot) -> Adaptation:
     if not isinstance(content, dict) or content.get("surefoot_adaptation") != VERSION:
         raise FitError(f"{path} is not an adaptation of version {VERSION}; `surefoot fit` writes one")
     try:
-        return _adaptation(content, robot)
+        return adaptation_from_dict(content, robot)
     except SurefootError as reason:
         raise FitError(f"{path}: {reason}") from None
 
 
-def _adaptation(content: dict[str, Any], robot: Robot) -> Adaptation:
+def adaptation_from_dict(content: dict[str, Any], robot: Robot) -> Adaptation:
+    """From what `adaptation_to_dict` gave, through JSON or not; names, sizes and bounds are checked."""
     texts = {key: content.get(key) for key in ("robot", "robot_hash", "family")}
     for key, value in texts.items():
         if not isinstance(value, str):
             raise FitError(f"{key!r} is {shown(value)}; it must be text")
     settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
-    if not isinstance(settings, dict) or not isinstance(knobs, list) or not isinstance(provenance, dict):
+    if not isinstance(settings, dict) or not isinstance(knobs, (list, tuple)) or not isinstance(provenance, dict):
         raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
     if len(knobs) > MOST_KNOBS:
         raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
     written = content.get("network")
     network = None if written is None else read_network(written, robot, FitError)
-    found = Adaptation(
+    adaptation = Adaptation(
         **texts,  # type: ignore[arg-type]
         knobs=tuple(_fitted(entry) for entry in knobs),
         settings=settings,
         network=network,
         provenance=provenance,
     )
-    found.physics(robot)
+    adaptation.physics(robot)
     for name, value in settings.items():
         resolve(name, value, robot, error=FitError)
-    return found
+    return adaptation
 
 
 def _fitted(entry: Any) -> Fitted:
@@ -112,12 +117,12 @@ def _fitted(entry: Any) -> Fitted:
     numbers = [entry["start"], entry["value"]]
     pairs = [entry["interval"], entry["bounds"]]
     if not all(is_number(value) for value in numbers) or not all(
-        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
+        isinstance(p, (list, tuple)) and len(p) == 2 and all(map(is_number, p)) for p in pairs
     ):
         raise FitError(f"start, value, interval and bounds of {shown(entry['name'])} must be finite numbers")
     if (
         entry["flag"] not in FLAGS
-        or not isinstance(entry["where"], list)
+        or not isinstance(entry["where"], (list, tuple))
         or entry["unit"] != PARAMETERS[entry["parameter"]].unit
     ):
         raise FitError(f"flag, where or unit of {shown(entry['name'])} is not one that `surefoot fit` writes")

@@ -70,8 +70,8 @@ def make_knobs(
         raise FitError(f"tie is {shown(tie)}; it must be one of {', '.join(TIES)}")
     priors = read_priors() if priors is None else priors
     knobs: list[Knob] = []
-    for asked in names:
-        name, _, pattern = asked.partition("[")
+    for selector in names:
+        name, _, pattern = selector.partition("[")
         entry = parameter(name, FitError)
         if name not in priors:
             known = nearest(name, list(priors))

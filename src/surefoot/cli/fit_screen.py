@@ -29,6 +29,10 @@ class FitScreen(OnScreen):
         """Show the progress of one family of several."""
         return lambda progress: self.show(replace(progress, stage=f"{family}: {progress.stage}"))
 
+    def show_family(self, family: str, progress: FitProgress) -> None:
+        """Show where the fit of a family stands; no family is being fitted yet where its name is empty."""
+        self.show(replace(progress, stage=f"{family}: {progress.stage}") if family else progress)
+
     def show(self, progress: FitProgress) -> None:
         """Show where a fit stands."""
         if self._live is not None:

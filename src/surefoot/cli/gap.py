@@ -1,48 +1,29 @@
 """`surefoot gap`."""
 
 import shlex
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from surefoot.cli.console import Console, cell, say
-from surefoot.cli.inputs import (
-    REPLAY,
-    VERSIONS,
-    Driver,
-    changed_simulator,
-    make_driver,
-    named_policy,
-    provenance,
-    refuse_ill,
-    virtual_robot,
-)
-from surefoot.errors import GapError, OutputError, SurefootError
-from surefoot.files import check_folder, file_hash, write_json, write_text
-from surefoot.gap import Gap, Measured, Score, measure, schedule_of, scores
+from surefoot.cli.inputs import changed_simulator, doctor_hint, doctor_line
+from surefoot.cli.progress import StageBar
+from surefoot.cli.words import command_line
+from surefoot.files import write_text
+from surefoot.fit.diagnose import Diagnosis
+from surefoot.gap import Gap
+from surefoot.gap.case import Case
 from surefoot.gap.channels import UNITS
-from surefoot.gap.costs import check_cost
-from surefoot.gap.match_state import HORIZONS, refuse_unknown_base
-from surefoot.gap.schedule import SETTLE_S, finite_rows
-from surefoot.gap.scores import state_score
-from surefoot.journal import Journal
-from surefoot.logs import RobotLog, read_log
-from surefoot.logs.doctor import LogReport, check_log
-from surefoot.policy.agents import with_policy_posture
-from surefoot.report.gap_page import gap_page
+from surefoot.gap.schedule import SETTLE_S
+from surefoot.pipeline.artefacts import GAP, GAP_PAGE, GAP_RECORDING, SIMULATOR
+from surefoot.pipeline.gap import GapResult, GapSettings, claim_gap, run_gap
+from surefoot.report.pages import page_of
 from surefoot.report.rrd import refuse_missing, write_rrd
-from surefoot.robot import load_robot
 
-if TYPE_CHECKING:
-    from surefoot.fit.diagnose import Diagnosis
-
-SIMULATOR, JOURNAL = "simulator.yaml", "gap-journal"
 WORST = 6  # channels that are printed
+NO_CAUSE = "nothing to close: walk in other ways, or record more"
 
 
 def measure_gap(
@@ -51,19 +32,16 @@ def measure_gap(
     robot: str = "go2",
     policy: str | None = None,
     adaptation: str | None = None,
-    cost: str = "wasserstein",
     settle_s: float = SETTLE_S,
-    seed: int = 0,
-    threads: int = 0,
     rrd: bool = False,
-    diagnose: bool = True,
+    settings: Annotated[GapSettings, tyro.conf.arg(name="")] = GapSettings(),  # noqa: B008
 ) -> None:
     """Measure how far the simulator is from a log, beside the distance of the robot and the simulator to themselves.
 
     The policy runs in the loop under the log's own commands, from several starts. Writes gap.json and gap.html: the
     distance of every joint's position, velocity and action in units of the robot's own spread, the noise floor, what
     kind of gap it is and the command to run next; and simulator.yaml, a virtual robot with what explains the log best.
-    A gap inside the floor is called no measurable gap. Killed or stopped with Ctrl-C, the same command continues.
+    A gap inside the noise floor is called no measurable gap. Killed or stopped with Ctrl-C, the same command continues.
 
     Args:
         log: a log that 'surefoot record' or 'surefoot log import' wrote
@@ -73,150 +51,62 @@ def measure_gap(
             zero, random, trot; without it, the one that the log names
         adaptation: measure against a changed simulator: the folder that fit wrote, a simulator.yaml that gap wrote, or
             any file of a virtual robot; causes are then not looked for
-        cost: the distance whose total decides, one of wasserstein, quantiles, match-o, mmd, sliced, lagged, and
-            match-s-1, match-s-20, match-s for a log with the base's state (docs/gap.md says what each assumes); all are
-            in the report
         settle_s: time dropped at the start of every episode, on both sides, s
-        seed: of starts and noise
-        threads: of the simulator; 0 takes all cores
         rrd: also write gap.rrd, a Rerun recording of the traces (needs the extra 'view')
-        diagnose: look for the kind of gap, which takes a few minutes of simulation
     """
-    names: tuple[str, ...] = ("gap.json", "gap.html", *(("gap.rrd",) if rrd else ()))
-    explains = diagnose and adaptation is None  # writes the simulator that explains the log best
-    check_folder(out, (*names, *((SIMULATOR,) if explains else ()), f"{JOURNAL}/"))
+    claim_gap(out, settings, adaptation is not None, (GAP_RECORDING,) if rrd else ())
     if rrd:
         refuse_missing()
-    if cost not in HORIZONS:
-        check_cost(cost)
-    described, content = load_robot(robot), read_log(log)
-    if cost in HORIZONS:
-        refuse_unknown_base(content)
-    policy = policy or named_policy(content, described, log)
-    if policy == REPLAY:
-        raise GapError(
-            "a gap is measured with the policy in the loop; legs in the air are fitted with `surefoot fit LOG --policy"
-            " replay`"
-        )
-    described = with_policy_posture(described, policy)
-    change = None if adaptation is None else changed_simulator(adaptation, described)
-    diagnose = diagnose and change is None
-    driver = make_driver(policy, described, seed)
-    schedule_of(
-        content, described, finite_rows(content), settle_s
-    )  # what is missing altogether is said at once, and better than by its symptoms
+    case = Case(robot, policy, log, settle_s=settle_s, seed=settings.seed)
+    physics = None if adaptation is None else changed_simulator(adaptation, case.robot)
+    options = {"robot": robot, "policy": case.driver.word, "out": out, "adaptation": adaptation}
+    options |= {"settle_s": None if settle_s == SETTLE_S else settle_s}
+    again = command_line("gap", [log], settings, **options)
+
+    def draw(result: GapResult, folder: Path) -> None:
+        follow = "" if result.diagnosis is None else next_command(result.diagnosis, case, robot, out)
+        write_text(folder / GAP_PAGE, page_of(result, case, f"The gap of {log.stem}", follow))
+        if rrd and result.measured is not None:
+            write_rrd(folder / GAP_RECORDING, result.measured, case.robot)
+
     console = Console()
-    bar = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task("", total=None)
-
-        def stage(what: str) -> Callable[[int, int], None]:
-            shown.reset(task, description=what, total=None)
-            return lambda done, total: shown.update(task, completed=done, total=total)
-
-        stage("checking the log")
-        checked = check_log(content, described, driver.policy)
-        refuse_ill(checked, log, robot)
-        schedule = schedule_of(content, described, checked.usable, settle_s)
-        identity = {
-            "log": file_hash(log),
-            "robot": described.hash,
-            "policy": driver.hash,
-            "seed": seed,
-            "settle_s": settle_s,
-            "versions": VERSIONS,
-            "physics": None if change is None else change.hash,
-        }
-        journal = Journal(out / JOURNAL, identity, forget_other=True)
-        found: Diagnosis | None = None
-        try:
-            measured = measure(
-                content,
-                schedule,
-                described,
-                driver.make,
-                physics=change,
-                seed=seed,
-                threads=threads,
-                journal=journal,
-                progress=stage("simulating"),
-            )
-            stage("scoring")
-            scored = {one.name: one for one in scores(measured)}
-            if cost in HORIZONS:
-                scored[cost] = state_score(measured, content, cost, seed, change)
-            if diagnose:
-                from surefoot.fit.diagnose import diagnose_gap
-
-                cause = stage("looking for the cause")
-                found = diagnose_gap(
-                    content,
-                    schedule,
-                    described,
-                    driver.make,
-                    measured,
-                    seed=seed,
-                    threads=threads,
-                    journal=journal,
-                    progress=cause,
-                )
-        except OutputError:  # a full disk, say: the same command continues
-            raise
-        except SurefootError:  # it would end so again
-            journal.remove()
-            raise
-        if found is not None:
-            known = {"LOG": str(log), "ROBOT": robot, "POLICY": policy, "SIMULATOR": str(out / SIMULATOR)}
-            found = replace(
-                found,
-                next_command=" ".join(
-                    shlex.quote(known[word]) if word in known else word for word in found.next_command.split(" ")
-                ),
-            )
-    again = _command(log, robot, policy, adaptation, cost, settle_s, seed, out)
-    facts = provenance(again if diagnose or change else f"{again} --no-diagnose", log, content, described, driver)
-    facts |= {"runs": len(measured.runs), "cost": cost, "seed": seed, "settle_s": settle_s, "adaptation": adaptation}
-    figures = {
-        "provenance": facts,
-        "gap": measured.gap.to_dict(),
-        "costs": {name: one.to_dict() for name, one in scored.items()},
-        "diagnosis": None if found is None else found.to_dict(),
-        "doctor": checked.to_dict(),
-    }
-    page = gap_page(
-        measured, found, checked, content, described, facts, f"The gap of {log.stem}", tuple(scored.values()), cost
-    )
-    write_json(out / "gap.json", figures)
-    write_text(out / "gap.html", page)
-    if found is not None and found.settings:
-        head = (
-            f"What explains {log.name} best so far: {found.causes[0].name}. A virtual robot: try policies on it with"
-            " --twin."
+    with doctor_hint(log, robot), StageBar(console) as bar:
+        facts = {"adaptation": adaptation}
+        result = run_gap(
+            case, settings, physics=physics, out=out, command=again, facts=facts, draw=draw, progress=bar.show
         )
-        write_text(out / SIMULATOR, virtual_robot(found.settings, robot, head))
-        names = (*names, SIMULATOR)
-    if rrd:
-        write_rrd(out / "gap.rrd", measured, described)
-    journal.remove()
-    _summary(console, measured, scored[cost], f"{log.name} against {described.name} driven by {driver.label}")
-    for line in _warnings(content, driver, checked, measured, log, robot):
+    _summary(console, result, f"{log.name} against {case.robot.name} driven by {case.driver.label}")
+    for line in _warnings(result, case, log, robot):
         say(console, f"warning: {line}")
+    found = result.diagnosis
     if found is not None:
         say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
         if found.advice:
             say(console, found.advice)
-    if change is None:
-        say(console, f"next: {_next(found, scored[cost], again, out)}")
-    say(console, f"wrote {', '.join(str(out / name) for name in names)}")
+    if physics is None:
+        say(console, f"next: {_next(result, case, robot, out, again)}")
+    names = (GAP, GAP_PAGE, GAP_RECORDING, SIMULATOR)
+    wrote = [name for name in names if (name != GAP_RECORDING or rrd) and (name != SIMULATOR or _explains(found))]
+    say(console, f"wrote {', '.join(str(out / name) for name in wrote)}")
 
 
-def _summary(console: Console, measured: Measured, chosen: Score, title: str) -> None:
-    gap = measured.gap
+def next_command(diagnosis: Diagnosis, case: Case, robot: str, out: Path) -> str:
+    """The command that follows from a diagnosis; what is to blame is free in a fit, or is made so."""
+    if not diagnosis.causes:
+        return NO_CAUSE
+    kind, word = diagnosis.causes[0].kind, case.driver.word
+    if kind == "world":
+        return command_line("evaluate", [word], twin=out / SIMULATOR)
+    free = diagnosis.free if kind == "numbers" else ()
+    return command_line("fit", [case.name], robot=robot, policy=word, out="fit/", free=free)
+
+
+def _explains(diagnosis: Diagnosis | None) -> bool:
+    return diagnosis is not None and bool(diagnosis.settings)
+
+
+def _summary(console: Console, result: GapResult, title: str) -> None:
+    gap, chosen = result.gap, result.score
     head = Table(title=cell(title), title_justify="left", show_header=False)
     head.add_column(no_wrap=True)
     head.add_column(justify="right", no_wrap=True)
@@ -233,7 +123,7 @@ def _summary(console: Console, measured: Measured, chosen: Score, title: str) ->
     head.add_row(
         "compared",
         f"{gap.seconds:.0f} s",
-        f"in {gap.pieces} pieces, {len(measured.runs)} times; {gap.fallen:.0%} fell in the simulator",
+        f"in {gap.pieces} pieces, {result.provenance['runs']} times; {gap.fallen:.0%} fell in the simulator",
     )
     console.print(head)
     if chosen.measurable:
@@ -253,39 +143,27 @@ def _worst(gap: Gap) -> Table:
     return table
 
 
-def _warnings(
-    log: RobotLog, driver: Driver, checked: LogReport, measured: Measured, path: Path, robot: str
-) -> list[str]:
-    said = log.metadata.get("policy_hash")
-    found = []
-    if isinstance(said, str) and said != driver.hash:
-        found.append(
-            f"the log was driven by another policy ({log.metadata.get('policy', 'unnamed')}, {said[:12]}) than this"
+def _warnings(result: GapResult, case: Case, path: Path, robot: str) -> list[str]:
+    metadata, driver = case.log.metadata, case.driver
+    recorded = metadata.get("policy_hash")
+    lines = []
+    if isinstance(recorded, str) and recorded != driver.hash:
+        lines.append(
+            f"the log was driven by another policy ({metadata.get('policy', 'unnamed')}, {recorded[:12]}) than this"
             f" {driver.label} ({driver.hash[:12]}); the gap then holds the difference of the two"
         )
-    warned = [finding.title for finding in checked.findings if finding.severity != "note"]
+    warned = [finding.title for finding in result.report.findings if finding.severity != "note"]
     if warned:
         more = f", and {len(warned) - 1} more" if len(warned) > 1 else ""
-        found.append(
-            f"the doctor says: {warned[0]}{more} (`surefoot doctor {shlex.join([str(path), '--robot', robot])}`)"
-        )
-    if measured.gap.fallen > 0.1:
-        found.append(f"the policy falls in {measured.gap.fallen:.0%} of the simulated episodes; falls count as a gap")
-    return found
+        lines.append(f"the doctor says: {warned[0]}{more} (`{doctor_line(path, robot)}`)")
+    if result.gap.fallen > 0.1:
+        lines.append(f"the policy falls in {result.gap.fallen:.0%} of the simulated episodes; falls count as a gap")
+    return lines
 
 
-def _next(found: "Diagnosis | None", chosen: Score, again: str, out: Path) -> str:
-    if found is not None:
-        return found.next_command
-    return f"{again}, which looks for the cause" if chosen.measurable else f"open {out / 'gap.html'}"
-
-
-def _command(
-    log: Path, robot: str, policy: str, adaptation: str | None, cost: str, settle_s: float, seed: int, out: Path
-) -> str:
-    words = ["surefoot", "gap", str(log), "--robot", robot, "--policy", policy, "--out", str(out)]
-    words += ["--adaptation", adaptation] if adaptation is not None else []
-    words += ["--cost", cost] if cost != "wasserstein" else []
-    words += ["--settle-s", f"{settle_s:g}"] if settle_s != SETTLE_S else []
-    words += ["--seed", str(seed)] if seed else []
-    return shlex.join(words)
+def _next(result: GapResult, case: Case, robot: str, out: Path, again: str) -> str:
+    if result.diagnosis is not None:
+        return next_command(result.diagnosis, case, robot, out)
+    if not result.measurable:
+        return f"open {out / GAP_PAGE}"
+    return f"{shlex.join(word for word in shlex.split(again) if word != '--no-diagnose')}, which looks for the cause"

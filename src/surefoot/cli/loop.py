@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import tyro
 
-from surefoot.cli.inputs import VERSIONS, named_policy
 from surefoot.cli.loop_run import RUN, RunFile, Work, key_of
 from surefoot.cli.loop_screen import LoopScreen, kept
 from surefoot.cli.loop_steps import (
@@ -27,7 +26,9 @@ from surefoot.cli.loop_steps import (
 )
 from surefoot.errors import LogError, PolicyError, SurefootError, TwinError
 from surefoot.files import check_folder, file_hash, note_input, write_text
+from surefoot.gap.case import named_policy
 from surefoot.logs import read_log
+from surefoot.pipeline.artefacts import VERSIONS
 from surefoot.policy.agents import PolicyAgent, make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.load import shipped_robots
@@ -272,7 +273,7 @@ def _refuse_other_twin(logs: tuple[Path, ...], twin: Twin) -> None:
 
 def _policy(asked: str | None, robot: Robot, logs: tuple[Path, ...]) -> tuple[str, PolicyAgent]:
     """The word for the policy, and the policy; only a network can be fine-tuned."""
-    word = asked or (named_policy(read_log(logs[0]), robot, logs[0]) if logs else DEFAULT_POLICY)
+    word = asked or (named_policy(read_log(logs[0]), robot) if logs else DEFAULT_POLICY)
     agent = make_agent(word, robot, 1)
     if not isinstance(agent, PolicyAgent):
         raise PolicyError(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.adapt import ADAPTATION
-from surefoot.cli.inputs import TOO_SHORT
 from surefoot.cli.loop_words import arrow, falls_words, longer, short, walking
 from surefoot.errors import SurefootError
 from surefoot.files import file_hash, read_state, write_json
@@ -22,6 +21,7 @@ from surefoot.verify.fit_gap import FIT, FitGap
 
 NO_GO, NO_GAP, UNUSABLE = 3, 4, 2  # exit codes; verdict and doctor have the same ones
 LOG, JOINED, TUNED = "log.parquet", "join", "finetune"
+TOO_SHORT = "too-short"  # the doctor's word for a log that is enough for a gap and not for a fit
 VIDEO, WALKS, CHECKPOINT = "before_after.mp4", "walks.json", "checkpoint.safetensors"
 OWN_FILES = (
     "doctor/doctor.json",
@@ -288,10 +288,7 @@ def blamed(figures: dict[str, Any]) -> tuple[str, ...]:
     diagnosis = figures["diagnosis"]
     if not diagnosis or not diagnosis["causes"] or diagnosis["sure"] == "unsure":
         return ()
-    if diagnosis["causes"][0]["kind"] == "world":
-        return ("floor_friction",)
-    words = shlex.split(diagnosis["next_command"])
-    return tuple(words[words.index("--free") + 1 :]) if "--free" in words else ()
+    return tuple(diagnosis["free"])
 
 
 def _finetune(plan: Plan) -> Step:

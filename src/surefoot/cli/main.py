@@ -122,7 +122,8 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()  # here, where a reader that is gone can be answered
         return code
     except SurefootError as mistake:
-        return _refuse(str(mistake))
+        option = "" if mistake.argument is None else f" (option --{mistake.argument.replace('_', '-')})"
+        return _refuse(f"{mistake}{option}")
     except KeyboardInterrupt:
         print("surefoot: interrupted", file=sys.stderr)
         return 130

@@ -10,17 +10,18 @@ from rich.table import Table
 from surefoot.adapt import read_priors
 from surefoot.cli.console import Console, cell, say
 from surefoot.cli.fit_screen import FitScreen
-from surefoot.cli.inputs import REPLAY, VERSIONS, make_driver, named_policy
 from surefoot.errors import FitError
 from surefoot.files import read_text, sha256, write_json, write_text
 from surefoot.fit.family import FitSettings
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, noise_of, rehearse, relative_errors
 from surefoot.gap import schedule_of
+from surefoot.gap.case import named_policy
 from surefoot.gap.schedule import LEAST_S, Schedule, finite_rows
 from surefoot.journal import Journal
 from surefoot.logs import read_log
 from surefoot.logs.recorder import USUAL_WALK_S
-from surefoot.policy.agents import with_policy_posture
+from surefoot.pipeline.artefacts import VERSIONS
+from surefoot.policy.driver import REPLAY, make_driver
 from surefoot.report.fit_page import fit_page
 from surefoot.robot import Robot
 
@@ -52,9 +53,9 @@ def run_rehearsal(
     if policy is None:
         assert log is not None
         assert content is not None
-        policy = named_policy(content, robot, log)
-    robot = robot if policy == REPLAY else with_policy_posture(robot, policy)
+        policy = named_policy(content, robot)
     driver = make_driver(policy, robot, settings.seed)
+    robot = driver.robot
     known: dict[str, Any] = {
         "robot": robot.hash,
         "policy": driver.hash,
@@ -156,7 +157,7 @@ def _refuse(log: Path | None, policy: str | None, settings: FitSettings, planned
 def _figures(found: Rehearsal, facts: dict[str, Any]) -> dict[str, Any]:
     rows = [
         {**vars(knob), "planted": found.planted[knob.name], "covered": held}
-        for knob, held in zip(found.found, found.covered, strict=True)
+        for knob, held in zip(found.estimates, found.covered, strict=True)
     ]
     return {
         "provenance": facts,
@@ -172,7 +173,7 @@ def _table(found: Rehearsal) -> Table:
     for heading in ("planted", "found", "90 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
-    for knob, held in zip(found.found, found.covered, strict=True):
+    for knob, held in zip(found.estimates, found.covered, strict=True):
         low, high = knob.interval
         cells = (
             f"{found.planted[knob.name]:.4g}",
@@ -187,7 +188,7 @@ def _table(found: Rehearsal) -> Table:
 def _words(found: Rehearsal, noise: dict[str, float]) -> list[str]:
     errors = ", ".join(f"{name} {error:.1%}" for name, error in relative_errors(found).items())
     said = ", ".join(f"{name} {value:.3g}" for name, value in noise.items())
-    unknown = [knob.name for knob in found.found if knob.flag in ("not identifiable", "no effect")]
+    unknown = [knob.name for knob in found.estimates if knob.flag in ("not identifiable", "no effect")]
     lines = [
         f"a log like this would give, on average: {errors} (noise: {said or 'none'})",
         f"{sum(found.covered)} of {len(found.covered)} intervals hold what was planted; 9 of 10 should",

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from surefoot.adapt import ADAPTATION, read_adaptation
 from surefoot.cli.console import Console, cell, say
-from surefoot.cli.inputs import REPLAY, VERSIONS, Driver, make_driver
 from surefoot.errors import PolicyError, SurefootError, TwinError
 from surefoot.files import check_folder, file_hash, write_json, write_text
-from surefoot.policy.agents import with_policy_posture
+from surefoot.pipeline.artefacts import VERSIONS
+from surefoot.policy.driver import REPLAY, Driver, make_driver
 from surefoot.report.verdict_page import verdict_page
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.twin import Twin, load_twin
@@ -84,7 +84,7 @@ def judge_policy(
     fitted = read_adaptation(adaptation.expanduser(), described)
     hidden = None if twin is None else _twin(twin, described)
     old, new = (_driver(name, described, seed) for name in (before, after))
-    described, other = (with_policy_posture(described, name) for name in (before, after))
+    described, other = old.robot, new.robot
     if described.posture.name != other.posture.name:
         raise PolicyError(
             f"{before} means the posture {described.posture.name!r} and {after} {other.posture.name!r}; compare"

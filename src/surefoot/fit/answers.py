@@ -11,12 +11,17 @@ def recall_answer(journal: Journal, question: bytes) -> tuple[Answer, float] | N
     known = journal.recall(question, "residuals", "cost", "fallen", "influence", "wall_s")
     if known is None:
         return None
-    influence = known["influence"] if len(known["influence"]) else None
-    return Answer(known["residuals"], known["cost"], known["fallen"], influence), float(known["wall_s"])
+    influence_function = known["influence"] if len(known["influence"]) else None
+    return Answer(known["residuals"], known["cost"], known["fallen"], influence_function), float(known["wall_s"])
 
 
 def keep_answer(journal: Journal, question: bytes, answer: Answer, wall_s: float) -> None:
     """Write an answer, whole or not at all."""
-    influence = np.zeros(0) if answer.influence is None else answer.influence
-    arrays = {"residuals": answer.residuals, "cost": answer.cost, "fallen": answer.fallen, "influence": influence}
-    journal.keep(question, arrays | {"wall_s": np.array(wall_s)})
+    arrays = {
+        "residuals": answer.residuals,
+        "cost": answer.cost,
+        "fallen": answer.fallen,
+        "influence": np.zeros(0) if answer.influence_function is None else answer.influence_function,
+        "wall_s": np.array(wall_s),
+    }
+    journal.keep(question, arrays)

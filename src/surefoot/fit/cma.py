@@ -1,11 +1,15 @@
-"""CMA-ES: a normal distribution over the knobs that moves towards the candidates with the lowest costs, and
-no slope is asked for.
+"""CMA-ES: a normal distribution over the knobs that moves towards the candidates with the lowest costs, and no slope is
+asked for.
 
-The baseline, and the fallback where the quantiles have no useful slope. Every candidate of a generation meets the same
-noise, and every generation other noise. The estimate is the distribution's mean, not the best candidate ever: under
-noise that one was lucky. The mean is evaluated along with each generation, as its first candidate, and takes no part in
-the selection, so that what `costs` tells is the estimate's own cost, free of luck, and means the same as in the other
-search.
+The method is that of Hansen and Ostermeier 2001, Completely derandomized self-adaptation in evolution strategies, in
+the implementation of the package `cmaes`; without correlations it is sep-CMA-ES (Ros and Hansen 2008, A simple
+modification in CMA-ES achieving linear time and space complexity). It is the baseline, and the fallback where the
+quantiles have no useful slope.
+
+Every candidate of a generation meets the same noise, and every generation other noise. The estimate is the
+distribution's mean, not the best candidate ever: under noise that one was lucky. The mean is evaluated along with each
+generation, as its first candidate, and takes no part in the selection, so that what `costs` tells is the estimate's own
+cost, free of luck, and means the same as in the other search.
 
 All randomness comes from (seed, generation), and asking changes nothing: telling a fresh search the answers that an
 earlier one got brings it to exactly the same state.
@@ -24,7 +28,7 @@ LEAST_POPULATION = 4  # with fewer, better and worse halves say nothing
 RESAMPLE = 10
 # up to which adaptation helps; with 24 it stalled at half of the gap, where without it a quarter was left
 FEW_KNOBS = 12
-SMALL_TURNS = 1e-3  # a population that spreads less than this in every knob has settled
+SMALL_SPREAD = 1e-3  # a population that spreads less than this in every coordinate has settled
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,9 @@ class CmaSettings:
     """How the search behaves."""
 
     population: int | None = None  # candidates a generation; None: 4 + 3 log(n_knobs)
-    sigma: float = 1.0  # first standard deviation, in turns of a knob
-    # smaller steps where noise hides the direction (arXiv 2304.03473); None: with few knobs
+    sigma: float = 1.0  # first standard deviation, in normalized coordinates
+    # learning-rate adaptation: smaller steps where noise hides the direction (Nomura, Akimoto and Ono 2023, CMA-ES with
+    # learning rate adaptation, arXiv 2304.03473); None: with few knobs
     lr_adapt: bool | None = None
     separable: bool = False  # no correlations between knobs: for hundreds of them (sep-CMA-ES)
     # in units of the cost, for a candidate that falls in all pieces; published searches have none
@@ -48,18 +53,18 @@ class CmaSettings:
 
 @dataclass
 class CmaSearch:
-    """State of a search over knobs within bounds (low, high), in turns."""
+    """State of a search over knobs within bounds (low, high), in normalized coordinates."""
 
     low: np.ndarray
     high: np.ndarray
     seed: int = 0
     settings: CmaSettings = field(default_factory=CmaSettings)
-    start: np.ndarray | None = None  # turns; None: all knobs at their start
+    start: np.ndarray | None = None  # coordinates; None: all knobs at their start
     iteration: int = 0
     path: list[np.ndarray] = field(default_factory=list)  # the estimate that each generation was drawn around
     objective: list[float] = field(default_factory=list)  # cost with falls there
     costs: list[float] = field(default_factory=list)  # cost there
-    _spread: float = np.inf  # of the last population, in turns of the knob that spreads most
+    _spread: float = np.inf  # of the last population, in the coordinate that spreads most
 
     def __post_init__(self) -> None:
         start, settings = (
@@ -82,8 +87,8 @@ class CmaSearch:
     @property
     def done(self) -> str | None:
         """Why it makes no sense to go on; None while it does."""
-        if self._spread < SMALL_TURNS:
-            return f"the population spreads over less than {SMALL_TURNS:g} turns of any knob"
+        if self._spread < SMALL_SPREAD:
+            return f"the population spreads over less than {SMALL_SPREAD:g} turns of any knob"
         if self._cma.should_stop():
             return "CMA-ES cannot go on: costs are flat, or its distribution has collapsed or diverged"
         return None
@@ -96,7 +101,12 @@ class CmaSearch:
         return Ask("population", np.array(candidates), noise)
 
     def tell(
-        self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None
+        self,
+        ask: Ask,
+        residuals: np.ndarray,
+        cost: np.ndarray,
+        fallen: np.ndarray,
+        influence_function: np.ndarray | None = None,
     ) -> None:
         """Take in what `ask` asked for; a cost that is not finite counts as the worst."""
         score = cost * (1 + self.settings.fall_cost * fallen)

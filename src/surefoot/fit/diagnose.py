@@ -1,9 +1,11 @@
 """What kind of gap it is: causes compete, each in the simulator.
 
 Every cause is a small group of knobs (friction and inertia, springs, strength, floor, mass), tied over the legs. Delay
-and noise belong to every robot, so they are free in all of them. One design shows what each knob does to the quantiles;
-each cause is then solved for what would explain the robot, and that is simulated, corrected once, and simulated again:
-a cause is believed by the gap that it leaves, not by how plausible it sounds.
+and noise belong to every robot, so they are free in all of them. One Plackett-Burman design gives the Jacobian of the
+quantiles by every knob (see `surefoot.fit.linear`). One Gauss-Newton step with ridge and step cap (see
+`surefoot.fit.quantile`) then solves each cause for what would explain the robot; that is simulated, and the best causes
+take a second step from a Jacobian of their own. A cause is believed by the gap that it leaves, not by how plausible it
+sounds.
 """
 
 import dataclasses
@@ -54,11 +56,6 @@ UNKNOWN = (
     "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile"
     " (surefoot train --randomization seed)"
 )
-NEXT: dict[Kind, str] = {  # the caller knows what stands in capitals
-    "numbers": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
-    "physics": "surefoot fit LOG --robot ROBOT --policy POLICY --out fit/",
-    "world": "surefoot evaluate POLICY --twin SIMULATOR",
-}
 ALREADY_FREE = {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms"}  # in a fit
 COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
 SUSPECTS = (
@@ -81,9 +78,9 @@ SUSPECTS = (
 )
 PIECES = 8  # of the log that are used
 REACH = 0.6  # of a design, in steps of the priors
-LENGTHS = (0.4, 0.8, 1.2)  # of a solved step that are tried
-LONGEST = 4.0  # steps of its prior that a knob may move at once
-PULL = 0.01  # towards staying, in units of the residuals' scatter per turn
+LENGTHS = (0.4, 0.8, 1.2)  # of the line search, in Gauss-Newton steps
+STEP_CAP = 4.0  # steps of its prior that a knob may move at once
+RIDGE = 0.01  # towards staying, in units of the residuals' scatter per coordinate
 NOISE_RUNS = 4
 LEADERS = 3  # suspects that are looked at once more
 EXPECTED = 140  # evaluations, about
@@ -114,17 +111,25 @@ class Diagnosis:
     sure: Sure
     causes: tuple[Cause, ...]  # best first
     where: str
-    next_command: str
     evaluations: int
     simulated_s: float
     advice: str = ""
-    settings: dict[str, Any] = field(
-        default_factory=dict
-    )  # of the simulator that explains the robot best, by the names of PARAMETERS
+    free: tuple[str, ...] = ()  # parameters that a fit should search beside the usual ones
+    # of the simulator that explains the robot best, by the names of PARAMETERS
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "Diagnosis":
+        """From what `to_dict` gave, through JSON or not."""
+        causes = tuple(
+            Cause(**{**cause, "values": tuple(tuple(value) for value in cause["values"])})
+            for cause in content["causes"]
+        )
+        return Diagnosis(**{**content, "causes": causes, "free": tuple(content["free"])})
 
 
 def diagnose_gap(
@@ -146,7 +151,7 @@ def diagnose_gap(
             f"no measurable gap: {gap.total:.3f} against a floor of {gap.total_floor:.3f} (up to {gap.total_limit:.3f}"
             " by chance)"
         )
-        return Diagnosis(says, "sure", (), "nowhere", "nothing to close: walk in other ways, or record more", 0, 0.0)
+        return Diagnosis(says, "sure", (), "nowhere", 0, 0.0)
     trial = _Trial(log, schedule, robot, make_agent, seed, threads, journal, progress)
     before, points = trial.run()
     return _words(before, points, _where(measured, robot), trial.problem, gap.total_floor)
@@ -245,12 +250,12 @@ class _Trial:
 
     def _jacobian(self, at: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Of the residuals, (m, n_knobs), zero for the knobs that are not moved."""
-        made = design_around(at[columns], self.low[columns], self.high[columns], REACH)
-        runs = np.tile(at, (len(made), 1))
-        runs[:, columns] = made
-        found = np.zeros((len(self._scatter), len(at)))
-        found[:, columns] = slopes(made, self._evaluate(runs).residuals)
-        return found
+        design = design_around(at[columns], self.low[columns], self.high[columns], REACH)
+        runs = np.tile(at, (len(design), 1))
+        runs[:, columns] = design
+        jacobian = np.zeros((len(self._scatter), len(at)))
+        jacobian[:, columns] = slopes(design, self._evaluate(runs).residuals)
+        return jacobian
 
     def _columns(self, suspect: Suspect) -> np.ndarray:
         return np.array([k for k, knob in enumerate(self.space.knobs) if knob.parameter in COMMON + suspect.parameters])
@@ -264,13 +269,13 @@ class _Trial:
         """The step that explains the residual best with some knobs alone."""
         weight = _weight(self._scatter, point.residual)
         low, high = (
-            np.maximum(self.low - point.at, -LONGEST)[columns],
-            np.minimum(self.high - point.at, LONGEST)[columns],
+            np.maximum(self.low - point.at, -STEP_CAP)[columns],
+            np.minimum(self.high - point.at, STEP_CAP)[columns],
         )
         step = np.zeros(len(point.at))
-        steep, residual = jacobian[:, columns] * weight[:, None], point.residual * weight
-        normal = steep.T @ steep + PULL**2 * len(residual) * np.eye(len(columns))
-        step[columns] = gauss_newton_step(normal, steep.T @ residual, low, high)
+        white, residual = jacobian[:, columns] * weight[:, None], point.residual * weight
+        normal = white.T @ white + RIDGE**2 * len(residual) * np.eye(len(columns))
+        step[columns] = gauss_newton_step(normal, white.T @ residual, low, high)
         return step
 
 
@@ -345,19 +350,18 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
         sure,
         tuple(causes),
         where,
-        _next(best),
         problem.effort.evaluations,
         problem.effort.simulated_s,
         advice,
+        _free(best),
         problem.space.at(points[best.key].at).parameters,
     )
 
 
-def _next(best: Cause) -> str:
-    """The command that follows; what is to blame is free in a fit, or is made so."""
+def _free(best: Cause) -> tuple[str, ...]:
+    """What is to blame and not free in every fit; missing physics has a family of its own."""
     parameters = next(suspect.parameters for suspect in SUSPECTS if suspect.key == best.key)
-    free = [name for name in parameters if name not in ALREADY_FREE]
-    return NEXT[best.kind] + (f" --free {' '.join(free)}" if best.kind == "numbers" and free else "")
+    return () if best.kind == "physics" else tuple(name for name in parameters if name not in ALREADY_FREE)
 
 
 def _springs(physics: Physics, robot: Robot) -> str:
@@ -366,10 +370,10 @@ def _springs(physics: Physics, robot: Robot) -> str:
     rest = physics.value("spring_rest_rad") + np.array(robot.contract.kp_nm_per_rad) * offset / np.maximum(
         stiffness, 1e-9
     )
-    found = [
+    springs = [
         f"{label} like a spring of {stiffness[list(joints)].mean():.1f} N·m/rad at rest at"
         f" {rest[list(joints)].mean():.2f} rad"
         for label, joints in joint_types(robot).items()
         if stiffness[list(joints)].mean() > LEAST_STIFFNESS
     ]
-    return f" It looks at {'; at '.join(found)}." if found else ""
+    return f" It looks at {'; at '.join(springs)}." if springs else ""

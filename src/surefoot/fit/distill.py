@@ -1,7 +1,11 @@
-"""A small network that says the same as a function: plain regression of its weights by Levenberg-Marquardt, in NumPy.
+"""Distillation: a small network learns the function that the search found, by Levenberg-Marquardt in NumPy.
 
-The search works on curves, which are linear in what it turns; what is kept, exported and run is a network. It is fitted
-where the function claims something, and a little beyond, so that it stays level there.
+The search works on curves, which are linear in their knots; what is kept, exported and run is a network (Hinton,
+Vinyals and Dean 2015, Distilling the knowledge in a neural network, arXiv 1503.02531, gave this way of training its
+name). Its weights w minimize the weighted squared error, plus weight decay, by Levenberg-Marquardt (Marquardt 1963, An
+algorithm for least-squares estimation of nonlinear parameters): (J'J + damping diag(J'J)) dw = -J'r, where the damping
+falls after a step that helps and grows after one that does not. The network is fitted where the function claims
+something, and a little beyond, so that it stays level there.
 """
 
 from collections.abc import Callable
@@ -16,7 +20,7 @@ SAMPLES = 1500  # of what the robot did, and as many drawn evenly over the box a
 BEYOND = 0.25  # of the box: how far it is held level outside
 STARTS, ITERATIONS = 3, 150
 SMALL = 1e-9  # improvement by which an iteration is the last, as a share
-WEIGHT_COST = 1e-6  # keeps weights that do nothing from wandering
+WEIGHT_DECAY = 1e-6  # keeps weights that do nothing from wandering
 Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
 
 
@@ -34,13 +38,13 @@ def distill(
     size = np.maximum(high - low, 1e-6)
     drawn = rng.uniform(low - BEYOND * size, high + BEYOND * size, (SAMPLES, len(INPUTS)))
     inputs = np.concatenate([seen, drawn])
-    wanted = np.arctanh(
+    target = np.arctanh(
         np.clip(function(inputs) / limit, -0.98, 0.98)
     )  # before the last tanh, where errors count alike
     scaled = (inputs - (low + high) / 2) / (size / 2)
     weight = np.concatenate([np.full(len(seen), 1.0), np.full(len(drawn), 0.5)])
-    tries = [_fit(scaled, wanted, weight, np.random.default_rng([seed, 89, k])) for k in range(STARTS)]
-    layers = min(tries, key=lambda one: one[1])[0]
+    tries = [_fit(scaled, target, weight, np.random.default_rng([seed, 89, k])) for k in range(STARTS)]
+    layers = min(tries, key=lambda layers_and_cost: layers_and_cost[1])[0]
     first, bias = layers[0]
     first = first / (size / 2)
     layers = ((first, bias - first @ ((low + high) / 2)), *layers[1:])
@@ -48,20 +52,20 @@ def distill(
     return layers, float(np.sqrt(np.square(off).mean()))
 
 
-def _fit(inputs: np.ndarray, wanted: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> tuple[Layers, float]:
+def _fit(inputs: np.ndarray, target: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> tuple[Layers, float]:
     sizes = (len(INPUTS), *HIDDEN, 1)
     layers: Layers = tuple((rng.normal(0, a**-0.5, (b, a)), rng.normal(0, 0.3, b)) for a, b in pairwise(sizes))
     damping = 1e-2
     flat = _flat(layers)
-    residual, jacobian = _linear(_shaped(flat), inputs, wanted, weight)
-    cost = float(residual @ residual) + WEIGHT_COST * float(flat @ flat)
+    residual, jacobian = _linear(_shaped(flat), inputs, target, weight)
+    cost = float(residual @ residual) + WEIGHT_DECAY * float(flat @ flat)
     for _ in range(ITERATIONS):
-        normal = jacobian.T @ jacobian + WEIGHT_COST * np.eye(len(flat))
-        gradient = jacobian.T @ residual + WEIGHT_COST * flat
+        normal = jacobian.T @ jacobian + WEIGHT_DECAY * np.eye(len(flat))
+        gradient = jacobian.T @ residual + WEIGHT_DECAY * flat
         step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-9), -gradient)
         tried = flat + step
-        new_residual, new_jacobian = _linear(_shaped(tried), inputs, wanted, weight)
-        new_cost = float(new_residual @ new_residual) + WEIGHT_COST * float(tried @ tried)
+        new_residual, new_jacobian = _linear(_shaped(tried), inputs, target, weight)
+        new_cost = float(new_residual @ new_residual) + WEIGHT_DECAY * float(tried @ tried)
         if new_cost < cost:
             settled = cost - new_cost < SMALL * cost
             flat, residual, jacobian, cost = tried, new_residual, new_jacobian, new_cost
@@ -85,7 +89,7 @@ def _forward(layers: Layers, inputs: np.ndarray) -> list[np.ndarray]:
 
 
 def _linear(
-    layers: Layers, inputs: np.ndarray, wanted: np.ndarray, row_weight: np.ndarray
+    layers: Layers, inputs: np.ndarray, target: np.ndarray, row_weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted residuals, and their derivative by all weights."""
     values = _forward(layers, inputs)
@@ -97,7 +101,7 @@ def _linear(
         if k:
             back = (back @ layers[k][0]) * (1 - values[k] ** 2)
     scale = row_weight / np.sqrt(len(inputs))
-    return (values[-1][:, 0] - wanted) * scale, np.concatenate(parts, axis=1) * scale[:, None]
+    return (values[-1][:, 0] - target) * scale, np.concatenate(parts, axis=1) * scale[:, None]
 
 
 def _flat(layers: Layers) -> np.ndarray:
@@ -105,9 +109,9 @@ def _flat(layers: Layers) -> np.ndarray:
 
 
 def _shaped(flat: np.ndarray) -> Layers:
-    found, at = [], 0
+    layers, at = [], 0
     for a, b in pairwise((len(INPUTS), *HIDDEN, 1)):
         weight = flat[at : at + a * b].reshape(b, a)
-        found.append((weight, flat[at + a * b : at + a * b + b]))
+        layers.append((weight, flat[at + a * b : at + a * b + b]))
         at += a * b + b
-    return tuple(found)
+    return tuple(layers)

@@ -97,13 +97,13 @@ def make_space(robot: Robot, settings: FitSettings) -> SearchSpace:
     for name, value in settings.fix.items():
         resolve(name, value, robot, error=FitError)
     priors = read_priors(settings.priors)
-    made = make_knobs(robot, settings.free, settings.tie, priors)
+    knobs = make_knobs(robot, settings.free, settings.tie, priors)
     if settings.family.adds is not None and not settings.family.curved:
         free = {name.partition("[")[0] for name in settings.free}
         named = tuple(name for name in MISSING[settings.family.adds] if name not in free)
-        made += make_knobs(robot, named, "none" if settings.family.per_joint else "type", priors)
-    found = []
-    for knob in made:
+        knobs += make_knobs(robot, named, "none" if settings.family.per_joint else "type", priors)
+    free_knobs = []
+    for knob in knobs:
         held = settings.fix.get(knob.parameter)
         if isinstance(held, dict):  # some joints are held, the others stay free
             names = names_of(knob.parameter, robot)
@@ -112,7 +112,7 @@ def make_space(robot: Robot, settings: FitSettings) -> SearchSpace:
                 entries=tuple(k for k in knob.entries if not any(fnmatchcase(names[k], pattern) for pattern in held)),
             )
         if held is None or (isinstance(held, dict) and knob.entries):
-            found.append(knob)
-    if not found and not settings.family.curved:
+            free_knobs.append(knob)
+    if not free_knobs and not settings.family.curved:
         raise FitError("everything is fixed; leave at least one parameter free")
-    return SearchSpace(Physics(robot, dict(settings.fix)), tuple(found))
+    return SearchSpace(Physics(robot, dict(settings.fix)), tuple(free_knobs))

@@ -1,13 +1,21 @@
-"""How far an answer may be off: the gain of the search, driven by how each episode pulls the residuals.
+"""How far an answer may be off: the infinitesimal jackknife over episodes, with cross-fitting.
 
-The answer of a fit moves with the residuals by a gain matrix. Each episode pulls the residuals a little; the gain turns
-that into a pull on the answer. The squares of those pulls, summed over the episodes, are the variance of the answer,
-with everything that is correlated within an episode kept together. It is the bootstrap over episodes in the limit of
-many draws.
+A small change dr of the residuals moves the answer of the search by -G dr, with the gain G = (J'J + ridge^2 I)^-1 J'W,
+where W whitens the residuals and J is the whitened Jacobian. The influence function (Hampel 1974, The influence curve
+and its role in robust estimation) says how each episode i moves the residuals, I_i, so -G I_i is how it moves the
+answer, and the covariance of the answer is
 
-The gain weighs residuals by how they scatter, which the same episodes tell: it favours what they, by chance, agree on,
-and their own pulls through it are too small, by a lot where they are few. So each episode pulls by a gain that was made
-without it.
+    n / (n - 1) * sum over episodes i of (G I_i) (G I_i)'
+
+This is the infinitesimal jackknife (Jaeckel 1972, The infinitesimal jackknife; Efron 1982, The jackknife, the bootstrap
+and other resampling plans): the bootstrap over episodes in the limit of small changes, without drawing. Whole episodes
+are the unit, so whatever is correlated within one is kept together, as in cluster-robust errors (Liang and Zeger 1986,
+Longitudinal data analysis using generalized linear models). The interval is Student's t with n - 1 degrees of freedom.
+
+The gain weighs residuals by how they scatter over the same episodes. It favours what they agree on by chance, and the
+error that they show through it is too small, by a lot where they are few. So each fold of episodes goes through a gain
+that was made from the other folds: cross-fitting (Chernozhukov et al. 2018, Double/debiased machine learning for
+treatment and structural parameters).
 """
 
 from collections.abc import Callable
@@ -18,22 +26,22 @@ import numpy as np
 from surefoot.fit.metric import Metric
 from surefoot.fit.slopes import Slopes
 
-FOLDS = 5  # of the pieces, each left out in turn
+FOLDS = 5  # of the cross-fitting: parts of the pieces, each left out in turn
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Of an answer, in turns of its knobs."""
+    """Of an answer, in normalized coordinates of its knobs."""
 
     error: np.ndarray  # (n_knobs,) standard error
     half_width: np.ndarray  # (n_knobs,) of the 90 % interval
     correlation: np.ndarray  # (n_knobs, n_knobs) of the errors
-    told: np.ndarray  # (n_knobs,) share of the answer that comes from the log, the rest from the start: 0 to 1
+    data_share: np.ndarray  # (n_knobs,) share of the answer that comes from the log, the rest from the start: 0 to 1
 
 
-def gain_of(metric: Metric, slopes: Slopes, pull: float, free: np.ndarray) -> np.ndarray:
-    """Gain (n_knobs, m) of a least-squares answer with a weak pull; what is held at its bound does not move."""
-    normal = slopes.normal(free) + pull**2 * np.eye(int(free.sum()))
+def gain_of(metric: Metric, slopes: Slopes, ridge: float, free: np.ndarray) -> np.ndarray:
+    """Gain (n_knobs, m) of a ridge regression: how the answer follows the residuals; a knob at its bound does not."""
+    normal = slopes.normal(free) + ridge**2 * np.eye(int(free.sum()))
     gain = np.zeros((len(free), len(slopes.white)))
     gain[free] = np.linalg.solve(normal, metric.transposed(slopes.white[:, free]).T)
     return gain
@@ -42,37 +50,38 @@ def gain_of(metric: Metric, slopes: Slopes, pull: float, free: np.ndarray) -> np
 def uncertainty(
     metric: Metric,
     slopes: Slopes,
-    pull: float,
+    ridge: float,
     free: np.ndarray,
-    influence: np.ndarray,
-    made: Callable[[np.ndarray], tuple[Metric, Slopes]] | None = None,
+    influence_function: np.ndarray,
+    refit: Callable[[np.ndarray], tuple[Metric, Slopes]] | None = None,
 ) -> Uncertainty:
-    """Of an answer with these slopes and this influence (pieces, m) of its episodes; `made` makes metric
-    and slopes from some of it.
+    """Of an answer with these slopes, from the influence function (pieces, m) of its residuals.
 
-    Without `made`, metric and slopes are taken to be known from elsewhere.
+    `refit` makes metric and slopes from the influence function of some pieces, for the cross-fitting. Without it,
+    metric and slopes are taken to be known from elsewhere.
     """
-    pieces = len(influence)
-    if made is None or pieces < 3:
-        pulls = influence @ gain_of(metric, slopes, pull, free).T
+    pieces = len(influence_function)
+    if refit is None or pieces < 3:
+        moves = influence_function @ gain_of(metric, slopes, ridge, free).T
     else:
-        pulls = np.empty((pieces, len(free)))
+        moves = np.empty((pieces, len(free)))
         for fold in range(min(FOLDS, pieces)):
             out = np.arange(pieces) % FOLDS == fold
-            others = (influence[~out] - influence[~out].mean(axis=0)) * np.sqrt(pieces / (~out).sum())
-            pulls[out] = influence[out] @ gain_of(*made(others), pull, free).T
-    covariance = pulls.T @ pulls * pieces / max(pieces - 1, 1)
+            others = influence_function[~out]
+            others = (others - others.mean(axis=0)) * np.sqrt(pieces / (~out).sum())
+            moves[out] = influence_function[out] @ gain_of(*refit(others), ridge, free).T
+    covariance = moves.T @ moves * pieces / max(pieces - 1, 1)
     error = np.sqrt(np.diag(covariance))
     scale = np.where(error > 0, error, 1.0)
-    told = np.zeros(len(free))
+    data_share = np.zeros(len(free))
     normal = slopes.normal(free)
-    told[free] = np.diag(np.linalg.solve(normal + pull**2 * np.eye(len(normal)), normal))
-    return Uncertainty(error, student_90(pieces - 1) * error, covariance / np.outer(scale, scale), told)
+    data_share[free] = np.diag(np.linalg.solve(normal + ridge**2 * np.eye(len(normal)), normal))
+    return Uncertainty(error, student_90(pieces - 1) * error, covariance / np.outer(scale, scale), data_share)
 
 
 def student_90(degrees: int) -> float:
-    """Half-width of the central 90 % of Student's t distribution (Cornish-Fisher, four terms: right to 1 %
-    from 3 degrees on).
+    """Half-width of the central 90 % of Student's t distribution (Cornish-Fisher, four terms: Abramowitz
+    and Stegun 1964, Handbook of mathematical functions, 26.7.5; right to 1 % from 3 degrees on).
     """
     z, v = 1.6448536269514722, float(max(degrees, 3))
     terms = (

@@ -1,4 +1,11 @@
-"""Linear algebra of a search: designs that show what each knob does, and least squares within bounds."""
+"""Linear algebra of a search: two-level designs, their regression, and least squares within bounds.
+
+The designs are those of Plackett and Burman 1946, The design of optimum multifactorial experiments, built as Hadamard
+matrices after Paley 1933, On orthogonal matrices: n runs tell up to n - 1 knobs apart, each with the variance that all
+n runs spent on it alone would give. The bounded least squares is an active-set method that never lets a variable go
+that it has once held at a bound; compare Stark and Parker 1995, Bounded-variable least squares: an algorithm and
+applications, which does.
+"""
 
 import numpy as np
 
@@ -25,13 +32,13 @@ def design_around(at: np.ndarray, low: np.ndarray, high: np.ndarray, reach: floa
 
 
 def slopes(candidates: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-    """Change of each residual per turn of each knob, (m, knobs), by regression over candidates (n, knobs)."""
+    """Jacobian (m, knobs) of residuals (n, m), by linear regression over the coordinates of candidates (n, knobs)."""
     moved = np.column_stack([np.ones(len(candidates)), candidates])
     return np.linalg.lstsq(moved, residuals, rcond=None)[0][1:].T
 
 
 def gauss_newton_step(normal: np.ndarray, gradient: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The step between `low` and `high` that makes x' normal x / 2 + gradient' x smallest."""
+    """The step x between `low` and `high` that makes x' normal x / 2 + gradient' x smallest, with normal = J'J."""
     root = np.linalg.cholesky(normal).T
     return bounded_least_squares(root, np.linalg.solve(root.T, -gradient), low, high)
 

@@ -1,10 +1,14 @@
-"""How residuals count: by their scatter from episode to episode, and by how they scatter together within a channel.
+"""How residuals count: generalized least squares, with a covariance that the episodes tell.
 
-Neighbouring quantiles of one channel move together by chance, so counting each for itself would count the same evidence
-many times. The correlation within a channel is alike for all joints, so it is taken over all channels of one kind,
-which makes it known well from a few dozen episodes; a share of the diagonal keeps it from being believed too far.
-Curvature, which a linear model cannot follow, adds to every residual alike: far from the goal all count the same, and
-near it the quiet ones count more.
+Generalized least squares (Aitken 1935, On least squares and linear combination of observations) minimizes r' C^-1 r,
+with C the covariance of the residuals; W = L^-1 with C = L L' whitens them. To take C from the influence function of
+the episodes is the weighting of the two-step method of moments (Hansen 1982, Large sample properties of generalized
+method of moments estimators). Neighbouring quantiles of one channel move together by chance, so C is full within a
+channel. Its correlation is alike for all joints, so it is pooled over all channels of one kind, which makes it known
+well from a few dozen episodes, and shrunk towards the identity by a fixed share (Ledoit and Wolf 2004, A
+well-conditioned estimator for large-dimensional covariance matrices, estimate that share). Curvature, which a linear
+model cannot follow, adds to the variance of every residual alike: far from the goal all count the same, and near it the
+quiet ones count more.
 
 Traces in time have far more residuals in a channel than quantiles do; all those of a channel count alike, each for
 itself, and what is correlated in them is left to the intervals, which take episodes as wholes.
@@ -15,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 CURVATURE = 0.3  # of the residuals' size: how far off a linear model is expected to be
-ALONE = 0.2  # share of each residual's scatter that is its own
+ALONE = 0.2  # shrinkage of the correlation towards the identity
 LEAST = 0.5  # of the median scatter in its channel, which a residual has at least
-MOST_TOGETHER = 64  # residuals of a channel whose correlation is taken into account
+MOST_TOGETHER = 64  # residuals of a channel whose correlation is estimated; with more, each counts for itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +45,12 @@ class Metric:
         return (whiten @ parts if whiten.ndim == 3 else whiten[..., None] * parts).reshape(residuals.shape)
 
 
-def make_metric(influence: np.ndarray, residual: np.ndarray, kinds: np.ndarray) -> Metric:
-    """From influence (pieces, m) and the residual (m,) where it was taken; `kinds` (n_channels,) says which
-    channels are alike.
+def make_metric(influence_function: np.ndarray, residual: np.ndarray, kinds: np.ndarray) -> Metric:
+    """From the influence function (pieces, m) and the residual (m,) where it was taken; `kinds` (n_channels,)
+    says which channels are alike.
     """
     channels = len(kinds)
-    parts = influence.reshape(len(influence), channels, -1)  # (pieces, channels, blocks)
+    parts = influence_function.reshape(len(influence_function), channels, -1)  # (pieces, channels, blocks)
     blocks = parts.shape[2]
     scatter = np.sqrt(np.square(parts).sum(axis=0))
     scatter = np.maximum(scatter, np.maximum(LEAST * np.median(scatter, axis=1, keepdims=True), 1e-6))

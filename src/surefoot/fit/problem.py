@@ -54,7 +54,8 @@ class Answer:
     # match-s beside residuals
     cost: np.ndarray
     fallen: np.ndarray  # (n,) share of the pieces
-    influence: np.ndarray | None = None  # (pieces, m) how each piece pulls the residuals of the first candidate
+    # (pieces, m) empirical influence function: how each piece moves the residuals of the first candidate
+    influence_function: np.ndarray | None = None
 
 
 @dataclass(eq=False)
@@ -118,14 +119,14 @@ class Problem:
         pieces: np.ndarray | None = None,
         *,
         residuals: bool = True,
-        influence: bool = False,
+        influence_function: bool = False,
     ) -> Answer:
         """Simulate candidates (n, n_knobs) on all pieces, or on some, in ascending order; traces need all.
 
-        Without `residuals` only costs and falls are told.
+        Without `residuals` the answer holds only costs and falls.
         """
         assert pieces is None or not self.aligned
-        assert residuals or not influence
+        assert residuals or not influence_function
         started = time.perf_counter()
         if self._match is not None and not residuals:
             matched = self._match(self.space, candidates, seed, pieces)
@@ -138,7 +139,7 @@ class Problem:
             stepped = time.perf_counter()
             np.clip(run.samples, *self._sane, out=run.samples)
             compare = self._compare_traces if self.aligned else self._compare_quantiles
-            answer = compare(run, self.side(pieces), residuals, influence)
+            answer = compare(run, self.side(pieces), residuals, influence_function)
         self.count(len(candidates), pieces, residuals=residuals)
         self.effort.stepping_s += stepped - started
         self.effort.wall_s += time.perf_counter() - started
@@ -153,9 +154,13 @@ class Problem:
         self.effort.evaluations += candidates
         self.effort.simulated_s += candidates * seconds
 
-    def _compare_quantiles(self, run: Simulated, side: RobotSamples, residuals: bool, influence: bool) -> Answer:
+    def _compare_quantiles(
+        self, run: Simulated, side: RobotSamples, residuals: bool, influence_function: bool
+    ) -> Answer:
         counted = np.array([channel.kind in PUBLISHED for channel in side.channels])
-        sorted_rows = [sort_channels(one) for one in run.samples] if residuals or self.cost == "wasserstein" else []
+        sorted_rows = (
+            [sort_channels(samples) for samples in run.samples] if residuals or self.cost == "wasserstein" else []
+        )
         if self._match is not None:
             cost = np.full(len(run.samples), np.nan)
         elif self.cost == "wasserstein":
@@ -168,19 +173,20 @@ class Problem:
         if not residuals:
             return Answer(np.zeros((len(cost), 0)), cost, run.fallen)
         quantiles = Quantiles(side, BLOCKS)
-        found = np.stack([quantiles.residual(rows) for rows in sorted_rows])
-        return Answer(found, cost, run.fallen, quantiles.influence(run.samples[0]) if influence else None)
+        differences = np.stack([quantiles.residual(rows) for rows in sorted_rows])
+        influences = quantiles.influence_function(run.samples[0]) if influence_function else None
+        return Answer(differences, cost, run.fallen, influences)
 
-    def _compare_traces(self, run: Simulated, side: RobotSamples, residuals: bool, influence: bool) -> Answer:
+    def _compare_traces(self, run: Simulated, side: RobotSamples, residuals: bool, influence_function: bool) -> Answer:
         """Simulator minus robot at every tick; the influence of a piece is its own part of them."""
         off = np.swapaxes((run.samples - side.samples) / side.spread.astype(np.float32), 1, 2).astype(
             float
         )  # (n, channels, ticks)
         of_piece = side.piece == np.arange(self.schedule.n)[:, None]  # (pieces, ticks)
-        pulls = (off[0] * of_piece[:, None]).reshape(self.schedule.n, -1) if influence else None
+        influences = (off[0] * of_piece[:, None]).reshape(self.schedule.n, -1) if influence_function else None
         positions = np.array([channel.kind == "position" for channel in side.channels])
         cost = np.sqrt(np.square(off[:, positions]).mean(axis=(1, 2)))
-        return Answer(off.reshape(len(off), -1) if residuals else np.zeros((len(off), 0)), cost, run.fallen, pulls)
+        return Answer(off.reshape(len(off), -1) if residuals else np.zeros((len(off), 0)), cost, run.fallen, influences)
 
 
 def _some(side: RobotSamples, channels: np.ndarray) -> RobotSamples:

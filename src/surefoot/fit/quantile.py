@@ -1,11 +1,24 @@
-"""Quantile Gauss-Newton: the squared 2-Wasserstein distance is a sum of squares, so a Jacobian of the
-quantiles finds its minimum.
+"""Quantile Gauss-Newton: simulated least squares on the quantiles of every channel.
 
-Each iteration asks twice. First a design around the present point: all candidates meet the same noise, so what differs
-between them is what was changed. The Jacobian is the mean of all designs, each counted by how near it was taken. Then a
-few step lengths along the Gauss-Newton step, with noise that is new in every iteration, so that no single draw of it is
-fitted. Few pieces are simulated at first and more when they no longer tell the way. When the steps are no longer than
-what chance moves them by, the search polishes: several runs at one point, and one last step from their mean.
+In one dimension the squared 2-Wasserstein distance is the mean square difference of the quantiles, W2^2 = integral over
+u of (F^-1(u) - G^-1(u))^2 (Peyré and Cuturi 2019, Computational optimal transport), so the gap is a sum of squares and
+Gauss-Newton (Nocedal and Wright 2006, Numerical optimization, chapter 10) finds its minimum. With r the whitened
+residuals, J their Jacobian, x the present point and its start at 0, an iteration solves
+
+    (J'J + ridge^2 I) dx = -(J'r + ridge^2 x),    |dx_k| <= step cap,    low <= x + dx <= high
+
+The ridge (Hoerl and Kennard 1970, Ridge regression: biased estimation for nonorthogonal problems) keeps at the start
+what the log cannot tell; the step cap is a trust region of fixed size. To match simulated statistics in this way is the
+method of simulated moments (McFadden 1989, A method of simulated moments for estimation of discrete response models
+without numerical integration).
+
+Each iteration asks twice. First a two-level design around the present point: all its candidates meet the same noise
+(common random numbers), so what differs between them is what was changed. The Jacobian is the mean of all designs, each
+weighted by how near it was taken. Then a line search: a few step lengths along the Gauss-Newton step, with noise that
+is new in every iteration, so that no single draw of it is fitted. Few pieces are simulated at first, and more when the
+objective hardly falls any more (Homem-de-Mello 2003, Variable-sample methods for stochastic optimization). When the
+steps are no longer than their own standard error, the search polishes: it averages the residuals of several runs at one
+point and takes one last step from their mean.
 """
 
 from dataclasses import dataclass, field
@@ -18,10 +31,10 @@ from surefoot.fit.linear import design_around, gauss_newton_step
 from surefoot.fit.metric import Metric, make_metric
 from surefoot.fit.slopes import Design, Slopes, slopes_at
 
-LENGTHS = (0.0, 0.5, 1.0, 1.6)  # of the Gauss-Newton step; 0 is where we are, under the new noise
+LENGTHS = (0.0, 0.5, 1.0, 1.6)  # of the line search, in Gauss-Newton steps; 0 is where we are, under the new noise
 FALL_COST = 1.0  # in units of the cost, for a candidate that falls in all pieces
-AT_BOUND = 1e-9  # turns
-REACHES = (0.15, 0.8)  # least and most reach of a knob in a design, in turns
+AT_BOUND = 1e-9  # in normalized coordinates
+REACHES = (0.15, 0.8)  # least and most half-width of a design in one coordinate
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +45,23 @@ class Ask:
     candidates: np.ndarray  # (n, n_knobs)
     seed: int
     share: float = 1.0  # of the pieces
-    influence: bool = False  # of the first candidate
+    influence_function: bool = False  # whether that of the first candidate is asked for
 
 
 @dataclass(frozen=True)
 class QuantileSettings:
     """How the search behaves."""
 
-    reach: float = 0.5  # of the design, in turns of a knob
-    longest: float = 2.5  # turns that a knob may move in one iteration
-    # pull towards the start, in units of the residuals' scatter per turn: what the log cannot tell stays where it was
+    reach: float = 0.5  # half-width of a design, in normalized coordinates
+    longest: float = 2.5  # step cap: how far a coordinate may move in one iteration
+    # strength of the ridge towards the start, in units of the residuals' scatter per coordinate: what the log cannot
+    # tell stays where it was
     prior: float = 0.03
     levels: tuple[tuple[float, float], ...] = (
         (0.15, 0.4),
         (0.3, 1.0),
         (0.4, 1.0),
-    )  # share of the pieces in designs and in steps
+    )  # sample sizes: share of the pieces in designs and in line searches
     improve: float = 0.7  # an iteration that leaves more than this of the objective asks for the next level
     settled: float = 1.0  # standard errors, root mean square over the knobs: a shorter step is chance
     polish_runs: int = 6
@@ -57,14 +71,14 @@ class QuantileSettings:
 
 @dataclass(eq=False)
 class QuantileSearch:
-    """State of a search over knobs within bounds (low, high), in turns."""
+    """State of a search over knobs within bounds (low, high), in normalized coordinates."""
 
     low: np.ndarray
     high: np.ndarray
     kinds: np.ndarray  # (n_channels,) of the residuals' channels
     seed: int = 0
     settings: QuantileSettings = field(default_factory=QuantileSettings)
-    start: np.ndarray | None = None  # turns; None: all knobs at their start
+    start: np.ndarray | None = None  # coordinates; None: all knobs at their start
     iteration: int = 0
     level: int = 0
     path: list[np.ndarray] = field(default_factory=list)  # points after each iteration
@@ -73,7 +87,7 @@ class QuantileSearch:
     done: str | None = None  # why it ended
     metric: Metric | None = None
     residual: np.ndarray | None = None  # (m,) at the present point
-    influence: np.ndarray | None = None  # (pieces, m) near the present point
+    influence_function: np.ndarray | None = None  # (pieces, m) near the present point
     _designs: list[Design] = field(default_factory=list)
     _fresh: bool = False  # the present point has a design
     _polished: list[tuple[np.ndarray, float]] = field(
@@ -98,8 +112,10 @@ class QuantileSearch:
         return slopes_at(self._designs, self.at, self.metric)
 
     @property
-    def pull(self) -> float:
-        """Towards the start, in units of steepness: it grows with the number of residuals, as their own say does."""
+    def ridge(self) -> float:
+        """The ridge towards the start, in units of a column of the Jacobian: it grows with the number of residuals, as
+        the weight of the log does.
+        """
         assert self.residual is not None
         return self.settings.prior * float(np.sqrt(len(self.residual)))
 
@@ -141,21 +157,26 @@ class QuantileSearch:
         )
         designs, steps = self.settings.levels[self.level]
         if self.metric is None:
-            return Ask("look", self.at[None], seed, steps, influence=True)
+            return Ask("look", self.at[None], seed, steps, influence_function=True)
         if not self._fresh:
             return Ask("design", self._design(), seed, designs)
         if self.polishing:
-            return Ask("polish", self.at[None], seed, influence=not self._polished)
+            return Ask("polish", self.at[None], seed, influence_function=not self._polished)
         candidates = np.clip(self.at + np.array(LENGTHS)[:, None] * self.step(), self.low, self.high)
-        return Ask("steps", candidates, seed, steps, influence=True)
+        return Ask("steps", candidates, seed, steps, influence_function=True)
 
     def tell(
-        self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None
+        self,
+        ask: Ask,
+        residuals: np.ndarray,
+        cost: np.ndarray,
+        fallen: np.ndarray,
+        influence_function: np.ndarray | None = None,
     ) -> None:
         """Take in what `ask` asked for."""
-        if influence is not None:
-            self.influence = influence
-            self.metric = make_metric(influence, residuals[0], self.kinds)
+        if influence_function is not None:
+            self.influence_function = influence_function
+            self.metric = make_metric(influence_function, residuals[0], self.kinds)
         if ask.kind == "look":
             self.residual = residuals[0]
         elif ask.kind == "design":
@@ -167,36 +188,37 @@ class QuantileSearch:
             self._polish(residuals[0], cost[0])
 
     def step(self) -> np.ndarray:
-        """The Gauss-Newton step within the bounds and the longest move, pulled a little towards the start."""
+        """The Gauss-Newton step within the bounds and the step cap, with the ridge."""
         assert self.residual is not None
         assert self.metric is not None
-        found, longest = self.slopes, self.settings.longest
-        low, high = np.maximum(self.low - self.at, -longest), np.minimum(self.high - self.at, longest)
-        normal = found.normal(np.ones(len(low), dtype=bool)) + self.pull**2 * np.eye(len(low))
-        gradient = found.white.T @ self.metric(self.residual) + self.pull**2 * self.at
+        slopes, step_cap = self.slopes, self.settings.longest
+        low, high = np.maximum(self.low - self.at, -step_cap), np.minimum(self.high - self.at, step_cap)
+        normal = slopes.normal(np.ones(len(low), dtype=bool)) + self.ridge**2 * np.eye(len(low))
+        gradient = slopes.white.T @ self.metric(self.residual) + self.ridge**2 * self.at
         return gauss_newton_step(normal, gradient, low, high)
 
     def uncertainty(self) -> Uncertainty:
         """Of the present point."""
         assert self.metric is not None
-        assert self.influence is not None
+        assert self.influence_function is not None
 
-        def made(influence: np.ndarray) -> tuple[Metric, Slopes]:
+        def refit(influence_function: np.ndarray) -> tuple[Metric, Slopes]:
             assert self.residual is not None
-            metric = make_metric(influence, self.residual, self.kinds)
+            metric = make_metric(influence_function, self.residual, self.kinds)
             return metric, slopes_at(self._designs, self.at, metric)
 
         free = (self.at > self.low + AT_BOUND) & (self.at < self.high - AT_BOUND)
-        found = uncertainty(self.metric, self.slopes, self.pull, free, self.influence, made)
+        inside = uncertainty(self.metric, self.slopes, self.ridge, free, self.influence_function, refit)
         if free.all():
-            return found
+            return inside
         every = uncertainty(
-            self.metric, self.slopes, self.pull, np.ones_like(free), self.influence, made
-        )  # how far inwards it could be
-        error, half_width, told = (
-            np.where(free, getattr(found, name), getattr(every, name)) for name in ("error", "half_width", "told")
+            self.metric, self.slopes, self.ridge, np.ones_like(free), self.influence_function, refit
+        )  # how far inwards a knob at its bound could be
+        error, half_width, data_share = (
+            np.where(free, getattr(inside, name), getattr(every, name))
+            for name in ("error", "half_width", "data_share")
         )
-        return Uncertainty(error, half_width, found.correlation, told)
+        return Uncertainty(error, half_width, inside.correlation, data_share)
 
     def _walk(self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray) -> None:
         assert self.metric is not None
@@ -247,9 +269,9 @@ class QuantileSearch:
 
         Knobs that do much move little, so that their curvature does not hide what the others do.
         """
-        turned = np.random.default_rng([self.seed, self.iteration, 41]).choice([-1.0, 1.0], len(self.low))
-        low, high = np.sort([self.low * turned, self.high * turned], axis=0)
-        return design_around(self.at * turned, low, high, self._reach()) * turned
+        sign = np.random.default_rng([self.seed, self.iteration, 41]).choice([-1.0, 1.0], len(self.low))
+        low, high = np.sort([self.low * sign, self.high * sign], axis=0)
+        return design_around(self.at * sign, low, high, self._reach()) * sign
 
     def _reach(self) -> np.ndarray:
         if not self._designs:

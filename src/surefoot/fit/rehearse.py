@@ -1,5 +1,8 @@
-"""A rehearsal: known parameters are planted in the user's own robot, which walks the same commands, and
-fitted as a log would be.
+"""A rehearsal, or parameter recovery study: known parameters are planted in the user's own robot, which walks the same
+commands, and fitted as a log would be.
+
+In the terms of statistics it is one draw of a parametric bootstrap (Efron 1979, Bootstrap methods: another look at the
+jackknife), with the truth known, so that error and coverage of the intervals can be counted.
 
 It tells before any hardware time what a log of this length, with this policy and these commands, would give: how far
 each parameter would be off, and whether the intervals hold.
@@ -7,6 +10,7 @@ each parameter would be off, and whether the intervals hold.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,14 +42,14 @@ class Rehearsal:
     result: FitResult
 
     @property
-    def found(self) -> tuple[Fitted, ...]:
-        """The knobs that do anything."""
+    def estimates(self) -> tuple[Fitted, ...]:
+        """The knobs that do anything, as they were fitted."""
         return tuple(knob for knob in self.result.adaptation.knobs if knob.flag != "no effect")
 
     @property
     def covered(self) -> tuple[bool, ...]:
         """Whether each knob's interval holds what was planted."""
-        return tuple(knob.interval[0] <= self.planted[knob.name] <= knob.interval[1] for knob in self.found)
+        return tuple(knob.interval[0] <= self.planted[knob.name] <= knob.interval[1] for knob in self.estimates)
 
 
 def rehearse(
@@ -64,13 +68,13 @@ def rehearse(
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
     space = make_space(robot, settings)
     planted = plant(space, noise, np.random.default_rng([seed, 83]))
-    beside = {
+    fixed_noise = {
         name: value
         for name, value in noise.items()
         if name not in space.base.parameters and all(knob.parameter != name for knob in space.knobs)
     }
     hidden = replace(
-        space, base=Physics(robot, {**space.base.parameters, **beside})
+        space, base=Physics(robot, {**space.base.parameters, **fixed_noise})
     )  # noise that is no knob is there all the same
     run = Simulator(robot, make_agent, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
     log = _recorded(run, schedule, robot)
@@ -102,12 +106,12 @@ def noise_of(
 ) -> dict[str, float]:
     """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
     settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)
-    found = (
+    fitted = (
         Fit(log, schedule, robot, make_agent, settings, journal, threads=threads, progress=progress)
         .run()
         .adaptation.settings
     )
-    return {name: float(np.max(found.get(name, 0.0))) for name in NOISE}
+    return {name: float(np.max(fitted.get(name, 0.0))) for name in NOISE}
 
 
 def commands_to_rehearse(
@@ -129,7 +133,9 @@ def _recorded(run: Rollout, schedule: Schedule, robot: Robot) -> RobotLog:
     """What the planted robot would have written: one episode for each piece."""
     sizes = [rows.stop - rows.start for rows in schedule.rows]
     names = ("time_s", "command", "joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
-    columns = {name: np.concatenate([getattr(run, name)[i, :size] for i, size in enumerate(sizes)]) for name in names}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(run, name)[i, :size] for i, size in enumerate(sizes)]) for name in names
+    }
     columns["time_s"] = np.concatenate([np.arange(size) * schedule.dt_s for size in sizes])
     episode = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     metadata = {"robot": robot.name, "robot_hash": robot.hash, "source": {"kind": "rehearsal"}}
@@ -138,9 +144,9 @@ def _recorded(run: Rollout, schedule: Schedule, robot: Robot) -> RobotLog:
 
 def relative_errors(rehearsal: Rehearsal) -> dict[str, float]:
     """Mean error of each parameter, relative to what was planted where that is not zero."""
-    found: dict[str, list[float]] = {}
-    for knob in rehearsal.found:
+    errors: dict[str, list[float]] = {}
+    for knob in rehearsal.estimates:
         true = rehearsal.planted[knob.name]
         if true:
-            found.setdefault(knob.parameter, []).append(abs(knob.value - true) / abs(true))
-    return {name: float(np.mean(errors)) for name, errors in found.items()}
+            errors.setdefault(knob.parameter, []).append(abs(knob.value - true) / abs(true))
+    return {name: float(np.mean(values)) for name, values in errors.items()}

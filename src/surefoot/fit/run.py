@@ -134,9 +134,9 @@ class Fit:
         silent = self._drop_silent()
         search, stopped = self._search()
         at, sure = search.at, self._uncertainty(search)
-        found = self._settle(at)
-        after = self._measure(found, "measuring what is left")
-        held_after = self._measure_held(found)
+        physics = self._settle(at)
+        after = self._measure(physics, "measuring what is left")
+        held_after = self._measure_held(physics)
         if after.gap.fallen > self.settings.most_falling:
             raise MatchesByFalling(
                 f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it"
@@ -147,7 +147,7 @@ class Fit:
                 f"the fitted simulator falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it may"
                 " match by falling; do not trust it for training"
             )
-        return self._result(at, sure, (before, after), (held_before, held_after), stopped, found, silent=silent)
+        return self._result(at, sure, (before, after), (held_before, held_after), stopped, physics, silent=silent)
 
     # Stages
 
@@ -165,11 +165,11 @@ class Fit:
         )
 
     def _drop_silent(self) -> tuple[Knob, ...]:
-        """Turn each knob by itself; those that change nothing at all are taken out of the search."""
+        """Move each knob by itself; those that change nothing at all are taken out of the search."""
         low, high = self.space.bounds
         start = np.clip(np.zeros(len(low)), low, high)
-        turned = np.where(start + 1.0 <= high, start + 1.0, np.maximum(start - 1.0, low))
-        candidates = np.vstack([start, start + np.diag(turned - start)])
+        moved = np.where(start + 1.0 <= high, start + 1.0, np.maximum(start - 1.0, low))
+        candidates = np.vstack([start, start + np.diag(moved - start)])
         pieces = None if self.problem.aligned or self.fitted.n <= PROBE_PIECES else np.arange(PROBE_PIECES)
         answer = self._answer(Ask("look", candidates, self.settings.seed), pieces)
         if self.problem.aligned or self.settings.cost != "wasserstein":
@@ -238,7 +238,9 @@ class Fit:
         ask = search.ask()
         pieces = self._pick(ask)
         answer = self._answer(ask, pieces)
-        search.tell(ask, answer.residuals, answer.cost, answer.fallen, self._by_episode(answer.influence, pieces))
+        search.tell(
+            ask, answer.residuals, answer.cost, answer.fallen, self._by_episode(answer.influence_function, pieces)
+        )
         self._tell(search)
 
     def _uncertainty(self, search: Search) -> Uncertainty:
@@ -306,7 +308,7 @@ class Fit:
     def _answer(self, ask: Ask, pieces: np.ndarray | None) -> Answer:
         """From the journal where it is known, else from the simulator."""
         residuals = ask.kind != "population"  # CMA-ES reads the cost and falls alone
-        wanted = repr((ask.seed, residuals, ask.influence, self._base)).encode()
+        wanted = repr((ask.seed, residuals, ask.influence_function, self._base)).encode()
         question = b"".join((ask.candidates.tobytes(), wanted, b"" if pieces is None else pieces.tobytes()))
         known = None if self._journal is None else recall_answer(self._journal, question)
         if known is not None:
@@ -315,7 +317,11 @@ class Fit:
         else:
             started = time.perf_counter()
             answer = self.problem.evaluate(
-                ask.candidates, ask.seed, pieces, residuals=residuals, influence=ask.influence
+                ask.candidates,
+                ask.seed,
+                pieces,
+                residuals=residuals,
+                influence_function=ask.influence_function,
             )
             wall_s = time.perf_counter() - started
             if self._journal is not None:
@@ -326,12 +332,12 @@ class Fit:
     def _begin(self) -> np.ndarray:
         return np.array([knob.coordinate(self._start.get(knob.name, knob.origin)) for knob in self.space.knobs])
 
-    def _by_episode(self, influence: np.ndarray | None, pieces: np.ndarray | None) -> np.ndarray | None:
-        """Influence of whole episodes, where there are enough of them: parts of one walk are not independent."""
-        if influence is None or len(np.unique(self.fitted.episode)) < FEW_EPISODES:
-            return influence
-        of = self.fitted.episode if pieces is None else self.fitted.episode[pieces]
-        return np.stack([influence[of == one].sum(axis=0) for one in np.unique(of)])
+    def _by_episode(self, influence_function: np.ndarray | None, pieces: np.ndarray | None) -> np.ndarray | None:
+        """Of whole episodes, where there are enough of them: parts of one walk are not independent."""
+        if influence_function is None or len(np.unique(self.fitted.episode)) < FEW_EPISODES:
+            return influence_function
+        episodes = self.fitted.episode if pieces is None else self.fitted.episode[pieces]
+        return np.stack([influence_function[episodes == episode].sum(axis=0) for episode in np.unique(episodes)])
 
     def _kinds(self) -> np.ndarray:
         return np.array([channel.kind for channel in self.problem.channels])
@@ -410,16 +416,16 @@ class Fit:
         )
         moved = physics is not self._own
         values = self.space.values(at)[0]
-        found = []
+        fitted = []
         for k in static:
             knob = self.space.knobs[k]
             ends = sorted(float(knob.value(at[k] + side * sure.half_width[k])) for side in (-1.0, 1.0))
-            flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.told[k]))
+            flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.data_share[k]))
             value = float(values[k]) if moved else own[knob.name]
-            found.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
+            fitted.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
         for knob in silent:
             note = "turning it does not change the simulated walk at all"
-            found.append(
+            fitted.append(
                 _fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note)
             )
         knots = tuple(
@@ -438,11 +444,11 @@ class Fit:
             self.robot.name,
             self.robot.hash,
             "static" if family.adds is None else WORDS[family.adds],
-            tuple(found),
+            tuple(fitted),
             settings,
             physics.network,
         )
-        correlation = np.zeros((len(found), len(found)))
+        correlation = np.zeros((len(fitted), len(fitted)))
         correlation[: len(static), : len(static)] = sure.correlation[np.ix_(static, static)]
         traces = None
         if self.problem.aligned:
@@ -467,17 +473,17 @@ class Fit:
 
 def _traces(before: Measured, after: Measured) -> Traces:
     picked = np.array([channel.kind == "position" for channel in before.robot.channels])
-    off = [(measured.runs[0].samples[0] - measured.robot.samples)[:, picked] for measured in (before, after)]
-    return Traces(*(float(np.sqrt(np.square(one).mean())) for one in off))
+    errors = [(measured.runs[0].samples[0] - measured.robot.samples)[:, picked] for measured in (before, after)]
+    return Traces(*(float(np.sqrt(np.square(error).mean())) for error in errors))
 
 
 def _own_values(robot: Robot, knobs: tuple[Knob, ...]) -> dict[str, float]:
     """What the robot's own simulator has, by the names of knobs; where a search begins may be elsewhere."""
-    found = {}
+    values = {}
     for knob in knobs:
         own = nominal(knob.parameter, robot)
-        found[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
-    return found
+        values[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
+    return values
 
 
 def _fitted(

@@ -19,7 +19,7 @@ class Search(Protocol):
 
     @property
     def at(self) -> np.ndarray:
-        """The present estimate, in turns."""
+        """The present estimate, in normalized coordinates."""
         ...
 
     @property
@@ -32,7 +32,12 @@ class Search(Protocol):
         ...
 
     def tell(
-        self, ask: Ask, residuals: np.ndarray, cost: np.ndarray, fallen: np.ndarray, influence: np.ndarray | None = None
+        self,
+        ask: Ask,
+        residuals: np.ndarray,
+        cost: np.ndarray,
+        fallen: np.ndarray,
+        influence_function: np.ndarray | None = None,
     ) -> None:
         """Take in what was asked for."""
         ...
@@ -41,8 +46,8 @@ class Search(Protocol):
 def make_search(
     settings: FitSettings, low: np.ndarray, high: np.ndarray, kinds: np.ndarray, start: np.ndarray
 ) -> Search:
-    """The search that is asked for, over knobs within bounds (low, high), in turns; `kinds` are those of
-    the residuals' channels.
+    """The search that is asked for, over knobs within bounds (low, high), in normalized coordinates; `kinds`
+    are those of the residuals' channels.
     """
     if settings.search == "quantile":
         return QuantileSearch(low, high, kinds, settings.seed, settings.quantile, start)

@@ -1,9 +1,15 @@
-"""Slopes that were learned from several designs, and what their own noise does to a search.
+"""The Jacobian from several designs, with a correction for errors in variables.
 
-A design shows each slope with some noise: chance, and the curvature of everything that moved along. Noise in a slope
-looks like steepness, in all directions alike: the search then takes steps that are too short where it is really flat
-(two knobs that nearly do the same), and believes its answer too much. What the runs of a design leave unexplained tells
-how large that noise is, and its expected part is taken off again.
+A design shows each slope with some noise: chance, and the curvature of everything that moved along. A Gauss-Newton step
+is a regression on this noisy Jacobian, which is the errors-in-variables problem (Fuller 1987, Measurement error
+models): E[J'J] = J0'J0 + D, with D the diagonal of the noise in each squared column. Too large a normal matrix
+attenuates the answer towards zero, most where the problem is really flat (two knobs that nearly do the same, as dry and
+viscous friction under torque noise): the search takes steps that are too short there, and believes its answer too much.
+What the runs of a design leave unexplained tells D, and J'J - D is used instead, with the eigenvalues of D^-1/2 J'J
+D^-1/2 kept from falling below a share of themselves.
+
+The slopes at a point are the mean over all designs, weighted by a Gaussian kernel of their distance to it (the
+estimator of Nadaraya 1964, On estimating regression, and Watson 1964, Smooth regression analysis).
 """
 
 from dataclasses import dataclass
@@ -13,28 +19,29 @@ import numpy as np
 from surefoot.fit.linear import slopes
 from surefoot.fit.metric import Metric
 
-NEAR = 0.5  # turns, root mean square: a design taken this far away counts for a third
-LEAST_SHARE = 0.25  # of the steepness in any direction that is believed to be real, however noisy
+NEAR = 0.5  # width of the kernel, root mean square over the coordinates: a design this far away counts 1/e
+LEAST_SHARE = 0.25  # of an eigenvalue of the normal matrix that is believed to be real, however noisy
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """One design and what came of it."""
 
-    where: np.ndarray  # (n_knobs,) its middle, in turns
+    where: np.ndarray  # (n_knobs,) coordinates of its middle
     slopes: np.ndarray  # (m, n_knobs)
-    left: np.ndarray  # (m, runs) what the slopes do not explain
+    unexplained: np.ndarray  # (m, runs) what the slopes leave of the residuals
     variance: np.ndarray  # (n_knobs,) of a slope, for a run that scatters by one
-    degrees: int  # of freedom in what is left
+    degrees: int  # of freedom in what is unexplained
 
     @classmethod
     def of(cls, candidates: np.ndarray, residuals: np.ndarray) -> "Design":
         """From candidates (runs, n_knobs) and their residuals (runs, m)."""
-        found = slopes(candidates, residuals)
+        jacobian = slopes(candidates, residuals)
         moved = candidates - candidates.mean(axis=0)
-        left = (residuals - residuals.mean(axis=0)).T - found @ moved.T
+        unexplained = (residuals - residuals.mean(axis=0)).T - jacobian @ moved.T
+        variance = 1.0 / np.maximum(np.square(moved).sum(axis=0), 1e-12)
         degrees = len(candidates) - candidates.shape[1] - 1
-        return cls(candidates.mean(axis=0), found, left, 1.0 / np.maximum(np.square(moved).sum(axis=0), 1e-12), degrees)
+        return cls(candidates.mean(axis=0), jacobian, unexplained, variance, degrees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +53,18 @@ class Slopes:
     noise: np.ndarray  # (n_knobs,) expected part of the noise in the squared length of each column of `white`
 
     def normal(self, free: np.ndarray) -> np.ndarray:
-        """The steepness matrix of some knobs, without what the noise of the slopes adds to it."""
-        steep = self.white[:, free].T @ self.white[:, free]
+        """The normal matrix J'J of some knobs, without what the noise of the slopes adds to it."""
+        normal = self.white[:, free].T @ self.white[:, free]
         scale = np.sqrt(np.maximum(self.noise[free], 1e-12))
         values, vectors = np.linalg.eigh(
-            steep / np.outer(scale, scale)
+            normal / np.outer(scale, scale)
         )  # in these units the noise is one in every direction
         values = np.maximum(values - 1.0, LEAST_SHARE * np.maximum(values, 1e-9))
         return (vectors * values) @ vectors.T * np.outer(scale, scale)
 
 
 def slopes_at(designs: list[Design], at: np.ndarray, metric: Metric) -> Slopes:
-    """The mean of the designs, each by how near it was taken."""
+    """The kernel-weighted mean of the designs."""
     distance = np.array([np.mean(np.square(design.where - at)) for design in designs])
     weight = np.exp(-(distance - distance.min()) / NEAR**2)
     weight /= weight.sum()
@@ -65,5 +72,5 @@ def slopes_at(designs: list[Design], at: np.ndarray, metric: Metric) -> Slopes:
     noise = np.zeros(len(at))
     for share, design in zip(weight, designs, strict=True):
         if share > 1e-3 and design.degrees > 0:
-            noise += share**2 * design.variance * float(np.square(metric(design.left)).sum()) / design.degrees
+            noise += share**2 * design.variance * float(np.square(metric(design.unexplained)).sum()) / design.degrees
     return Slopes(plain, metric(plain), noise)

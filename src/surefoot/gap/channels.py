@@ -56,11 +56,11 @@ class Channel:
 
 def channels_of(contract: Contract, kinds: tuple[Kind, ...]) -> tuple[Channel, ...]:
     """The columns that `columns` gives, in its order."""
-    found = []
+    channels = []
     for kind in kinds:
         places = ("x", "y", "z") if kind in BASE else contract.joints
-        found += [Channel(place, kind) for place in places]
-    return tuple(found)
+        channels += [Channel(place, kind) for place in places]
+    return tuple(channels)
 
 
 def columns(

@@ -62,7 +62,7 @@ class Wasserstein:
 
     def per_channel(self, simulated: Simulated) -> np.ndarray:
         """Distances (n, n_channels)."""
-        return np.stack([self.distance(sort_channels(one)) for one in simulated.samples])
+        return np.stack([self.distance(sort_channels(samples)) for samples in simulated.samples])
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Mean over the channels."""
@@ -90,34 +90,35 @@ class Quantiles:
 
     def residuals(self, simulated: Simulated) -> np.ndarray:
         """Simulator minus robot, (n, n_channels × blocks)."""
-        return np.stack([self.residual(sort_channels(one)) for one in simulated.samples])
+        return np.stack([self.residual(sort_channels(samples)) for samples in simulated.samples])
 
-    def influence(self, samples: np.ndarray) -> np.ndarray:
-        """How much each piece pulls the residuals of one candidate, (pieces, n_channels × blocks); the
-        pieces add up to zero.
+    def influence_function(self, samples: np.ndarray) -> np.ndarray:
+        """The empirical influence function of the residuals of one candidate, (pieces, n_channels × blocks): how much
+        each piece moves them; the pieces add up to zero.
 
         The squares, summed over the pieces, are the variance of each residual from episode to episode, of robot and
-        simulator together: what drawing the episodes anew many times would give, without drawing.
+        simulator together: what a bootstrap over the episodes would give, without drawing (the infinitesimal jackknife,
+        see `surefoot.fit.intervals`).
         """
-        return self._pulls(samples) - self._pulls(self._samples)
+        return self._influence_on_means(samples) - self._influence_on_means(self._samples)
 
-    def _pulls(self, samples: np.ndarray) -> np.ndarray:
-        """Of the block means. The derivative of a block's mean by the weight of one sample is the sample,
-        clipped to the block.
+    def _influence_on_means(self, samples: np.ndarray) -> np.ndarray:
+        """Of each piece, on the block means. The influence function of a block's mean (a trimmed mean) at one sample is
+        the sample, clipped to the block.
         """
         rows = sort_channels(samples)
         edges = rows[:, np.linspace(0, rows.shape[1] - 1, self.blocks + 1).round().astype(int)]
         first = np.flatnonzero(np.diff(self._piece, prepend=-1))
         share = np.diff(first, append=len(samples))[:, None] / len(samples)
-        pulls = np.empty((len(first), len(rows), self.blocks))
+        influence = np.empty((len(first), len(rows), self.blocks))
         for block in range(self.blocks):
             inside = np.clip(samples, edges[:, block], edges[:, block + 1])
             sums = np.add.reduceat(
                 inside, first, axis=0, dtype=float
             )  # in single precision the mean of many samples is too coarse
-            pulls[:, :, block] = sums - share * sums.sum(axis=0)
-        pulls *= self.blocks / (len(samples) * self._spread[:, None])
-        return pulls.reshape(len(first), -1)
+            influence[:, :, block] = sums - share * sums.sum(axis=0)
+        influence *= self.blocks / (len(samples) * self._spread[:, None])
+        return influence.reshape(len(first), -1)
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """W2, as the root of the mean square."""
@@ -137,9 +138,8 @@ class MatchObservations:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array(
-            [np.sqrt(np.square(one[:, self._picked] / self._spread - self._robot).mean()) for one in simulated.samples]
-        )
+        differences = (samples[:, self._picked] / self._spread - self._robot for samples in simulated.samples)
+        return np.array([np.sqrt(np.square(difference).mean()) for difference in differences])
 
 
 class MeanDiscrepancy:
@@ -165,7 +165,7 @@ class MeanDiscrepancy:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Root of the squared discrepancy, (n,)."""
-        return np.array([np.linalg.norm(self._mean(one) - self._robot) for one in simulated.samples])
+        return np.array([np.linalg.norm(self._mean(samples) - self._robot) for samples in simulated.samples])
 
 
 class Sliced:
@@ -183,7 +183,8 @@ class Sliced:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array([w1_sorted(sort_channels(one @ self._project), self._rows).mean() for one in simulated.samples])
+        projected = (sort_channels(samples @ self._project) for samples in simulated.samples)
+        return np.array([w1_sorted(rows, self._rows).mean() for rows in projected])
 
 
 class Lagged:
@@ -205,7 +206,8 @@ class Lagged:
 
     def __call__(self, simulated: Simulated) -> np.ndarray:
         """Costs (n,)."""
-        return np.array([w1_sorted(sort_channels(self._pairs(one)), self._rows).mean() for one in simulated.samples])
+        paired = (sort_channels(self._pairs(samples)) for samples in simulated.samples)
+        return np.array([w1_sorted(rows, self._rows).mean() for rows in paired])
 
 
 COSTS: dict[str, Callable[[RobotSamples], Cost]] = {

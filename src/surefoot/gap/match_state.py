@@ -22,13 +22,15 @@ from surefoot.gap.schedule import Schedule
 from surefoot.gap.simulate import MOST_WORLDS, ONE, Candidates, Simulator, as_candidates
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent, PolicyAgent
-from surefoot.robot import Robot
+from surefoot.robot import Posture, Robot, Sensors
 from surefoot.sim.falls import FALLEN_GRAVITY_Z
 from surefoot.sim.physics import Physics
 from surefoot.sim.sensing import gravity_in_base
+from surefoot.sim.walk import Script, walk
 from surefoot.sim.worlds import Worlds
 
 HORIZONS = {"match-s-1": 1, "match-s-20": 20, "match-s": 0}  # ticks; 0 is the whole piece
+START = np.array([0.0, 0.0, 1.0])  # of the base's position: the floor is the same everywhere, all start at its middle
 LEAST = (0.01, 0.01)  # m and rad by which positions and orientations are scaled at least
 STATE = ("quaternion", "base_position_m", "base_velocity")
 JOINTS = ("joint_position_rad", "joint_velocity_rad_s")
@@ -144,15 +146,14 @@ class MatchState:
         if space is not None:
             space.apply(worlds, candidates, size)
         agent = refuse_clock(self._make_agent(n * size))
-        total, fallen, count = np.zeros(n), np.zeros(n), 0
+        squares, down, count = np.zeros(n), np.zeros(n), 0
         for turn in range(turns):
             chosen = np.arange(turn * size, (turn + 1) * size)
             real = chosen < len(segments.first)  # the last turn is filled up with copies that do not count
-            squares, down, seen = self._run(
-                worlds, agent, n, segments.pick(np.minimum(chosen, len(segments.first) - 1)), real
-            )
-            total, fallen, count = total + squares, fallen + down, count + seen
-        return Matched(np.sqrt(total / count), fallen / len(segments.first))
+            picked = segments.pick(np.minimum(chosen, len(segments.first) - 1))
+            part = self._run(worlds, agent, n, picked, real)
+            squares, down, count = squares + part.squares, down + part.down, count + part.count
+        return Matched(np.sqrt(squares / count), down / len(segments.first))
 
     def _picked(self, pieces: np.ndarray | None) -> Segments:
         picked = self._segments if pieces is None else self._segments.pick(np.isin(self._segments.piece, pieces))
@@ -177,13 +178,9 @@ class MatchState:
 
     def _run(
         self, worlds: Worlds, agent: PolicyAgent, n: int, segments: Segments, real: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Of each candidate: squared distances summed over `real` segments and ticks, and falls; of how
-        many numbers the sums are made.
-        """
-        rows, size = self._rows, len(segments.first)
-        place = rows["base_position_m"][segments.first]
-        start = place * (0.0, 0.0, 1.0)  # the floor is the same everywhere: all start at its middle
+    ) -> "SegmentDistance":
+        """How far n candidates end up from the log on segments, of which only the `real` ones, (size,), count."""
+        rows = self._rows
 
         def tiled(name: str, at: np.ndarray) -> np.ndarray:
             return np.tile(rows[name][at], (n, 1))
@@ -193,35 +190,71 @@ class MatchState:
                 tiled("joint_position_rad", segments.first), *np.array(self._robot.contract.position_limit_rad).T
             ),
             joint_velocity_rad_s=tiled("joint_velocity_rad_s", segments.first),
-            base_position_m=np.tile(start, (n, 1)),
+            base_position_m=tiled("base_position_m", segments.first) * START,
             base_quaternion=tiled("quaternion", segments.first),
             base_velocity=tiled("base_velocity", segments.first),
             last_action=tiled("action", segments.first - 1),
         )
         agent.reset(None)
         agent.remember(tiled("action", segments.first - 1))
-        total, count, down = np.zeros(n), 0, np.zeros((n, size), dtype=bool)
-        for tick in range(segments.ticks):
-            worlds.step(agent.act(worlds.sensors, tiled("command", np.minimum(segments.first + tick, segments.last))))
-            going = real & (segments.first + tick + 1 <= segments.last)
-            at = np.minimum(segments.first + tick + 1, segments.last)
-            recorded = {name: rows[name][at] for name in (*JOINTS, *STATE)}
-            recorded["base_position_m"] = recorded["base_position_m"] - place + start
-            reached = {
-                name: getattr(worlds, name).reshape(n, size, -1)
-                for name in (*JOINTS, "base_position_m", "base_velocity")
-            }
-            apart = [(reached[name] - recorded[name]) / self._unit[name] for name in reached]
-            apart.append(
-                _angle(worlds.base_quaternion.reshape(n, size, 4), recorded["quaternion"])[..., None]
-                / self._unit["quaternion"]
-            )
-            squares = np.square(np.concatenate(apart, axis=2))
-            total += squares[:, going].sum(axis=(1, 2))
-            count += int(going.sum()) * squares.shape[2]
-            tilted = gravity_in_base(self._robot.posture.frame(worlds.base_quaternion))[:, 2] > FALLEN_GRAVITY_Z
-            down |= (tilted | ~worlds.alive).reshape(n, size) & going
-        return total, down.sum(axis=1), count
+        commands = [tiled("command", np.minimum(segments.first + k, segments.last)) for k in range(segments.ticks)]
+        distance = StateDistanceProbe(rows, self._unit, self._robot.posture, segments, real)
+        walk(worlds, agent, Script(np.stack(commands)), (distance,))
+        return distance.result()
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentDistance:
+    """How far n candidates were from the log, summed over segments and ticks."""
+
+    squares: np.ndarray  # (n,) squared distances in units of the robot's own spread
+    down: np.ndarray  # (n,) segments that ended on the floor or became unstable
+    count: int  # of numbers that each sum of squares is made of
+
+
+class StateDistanceProbe:
+    """Compares the whole state of n candidates, each on all segments, with the log at the end of every tick."""
+
+    def __init__(
+        self,
+        rows: dict[str, np.ndarray],  # columns of the log, (n_rows, ...)
+        unit: dict[str, np.ndarray],  # that each is divided by
+        posture: Posture,
+        segments: Segments,
+        real: np.ndarray,  # (size,) segments that count
+    ) -> None:
+        self._rows, self._unit, self._posture, self._segments, self._real = rows, unit, posture, segments, real
+        self._place_m = rows["base_position_m"][segments.first]
+
+    def start(self, worlds: Worlds, script: Script) -> None:
+        """Nothing is summed yet."""
+        self._size = len(self._segments.first)
+        self._n = worlds.n // self._size
+        self._squares, self._count = np.zeros(self._n), 0
+        self._down = np.zeros((self._n, self._size), dtype=bool)
+
+    def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
+        """Add the distances after tick k, of the segments that go on so long."""
+        n, size, segments = self._n, self._size, self._segments
+        going = self._real & (segments.first + k + 1 <= segments.last)
+        at = np.minimum(segments.first + k + 1, segments.last)
+        recorded = {name: self._rows[name][at] for name in (*JOINTS, *STATE)}
+        recorded["base_position_m"] = recorded["base_position_m"] - self._place_m + self._place_m * START
+        reached = {
+            name: getattr(worlds, name).reshape(n, size, -1) for name in (*JOINTS, "base_position_m", "base_velocity")
+        }
+        apart = [(reached[name] - recorded[name]) / self._unit[name] for name in reached]
+        turned = _angle(worlds.base_quaternion.reshape(n, size, 4), recorded["quaternion"])
+        apart.append(turned[..., None] / self._unit["quaternion"])
+        squares = np.square(np.concatenate(apart, axis=2))
+        self._squares += squares[:, going].sum(axis=(1, 2))
+        self._count += int(going.sum()) * squares.shape[2]
+        tilted = gravity_in_base(self._posture.frame(worlds.base_quaternion))[:, 2] > FALLEN_GRAVITY_Z
+        self._down |= (tilted | ~worlds.alive).reshape(n, size) & going
+
+    def result(self) -> SegmentDistance:
+        """The sums."""
+        return SegmentDistance(self._squares, self._down.sum(axis=1), self._count)
 
 
 def match_state(

@@ -93,6 +93,25 @@ class Gap:
             ],
         }
 
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "Gap":
+        """From what `to_dict` gave, through JSON or not."""
+        rows = content["channels"]
+        columns = {key: np.array([row[key] for row in rows]) for key in ("spread", "distance", "floor", "limit")}
+        low, high = content["interval"]
+        return Gap(
+            channels=tuple(Channel(row["where"], row["kind"]) for row in rows),
+            **columns,
+            total=content["total"],
+            interval=(low, high),
+            total_floor=content["floor"],
+            robot_floor=content["robot_floor"],
+            total_limit=content["limit"],
+            pieces=content["pieces"],
+            seconds=content["seconds"],
+            fallen=content["fallen"],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -140,17 +159,18 @@ def measure(
     simulator = Simulator(robot, make_agent, schedule, kinds, threads)
     points = ONE if point is None else np.asarray(point)[None]
     ticks = schedule.command.shape[1]
-    found = []
+    simulated = []
     for run in range(runs):
 
         def tick(done: int, _: int, run: int = run) -> None:
             if progress is not None:
                 progress(run * ticks + done, runs * ticks)
 
-        found.append(_run(simulator, physics, points, seed + 1000 * run, tick, journal))
+        simulated.append(_run(simulator, physics, points, seed + 1000 * run, tick, journal))
         if not may_fall:
-            refuse_falling(float(found[0].fallen[0]), robot, "the policy")
-    return Measured(_gap(side, found, schedule, np.random.default_rng([seed, 23])), side, tuple(found), simulator)
+            refuse_falling(float(simulated[0].fallen[0]), robot, "the policy")
+    gap = _gap(side, simulated, schedule, np.random.default_rng([seed, 23]))
+    return Measured(gap, side, tuple(simulated), simulator)
 
 
 def _run(
@@ -213,13 +233,13 @@ def _each_plays_the_robot(runs: list[Simulated], side: RobotSamples) -> np.ndarr
 def _split(samples: np.ndarray, side: RobotSamples, rng: np.random.Generator) -> float:
     """Mean distance between random halves of the episodes."""
     pieces = int(side.piece[-1]) + 1
-    found = []
+    distances = []
     for _ in range(SPLITS):
         half = np.zeros(pieces, dtype=bool)
         half[rng.permutation(pieces)[: pieces // 2]] = True
         rows = half[side.piece]
-        found.append(float((wasserstein(samples[rows], samples[~rows]) / side.spread).mean()))
-    return float(np.mean(found))
+        distances.append(float((wasserstein(samples[rows], samples[~rows]) / side.spread).mean()))
+    return float(np.mean(distances))
 
 
 def _interval(side: RobotSamples, runs: list[Simulated], total: float, rng: np.random.Generator) -> tuple[float, float]:

@@ -81,31 +81,31 @@ def schedule_of(
     if not 0 <= settle_s <= LONGEST_SETTLE_S:
         raise GapError(f"settle_s is {settle_s:g}; it must be a time from 0 to {LONGEST_SETTLE_S:g} s")
     _refuse(log, contract, usable, replay)
-    said = log.metadata.get("posture")
-    if isinstance(said, str) and said != robot.posture.name and not replay:
+    posture = log.metadata.get("posture")
+    if isinstance(posture, str) and posture != robot.posture.name and not replay:
         raise GapError(
-            f"the log is of a robot in the posture {shown(said)}, and not {robot.posture.name!r}; give its policy with"
-            " --policy"
+            f"the log is of a robot in the posture {shown(posture)}, and not {robot.posture.name!r}; give its policy"
+            " with --policy"
         )
     dt_s = contract.control_dt_s
     settle = round(settle_s * contract.control_hz)
     shortest = settle + max(round(SHORTEST_S * contract.control_hz), 2)
     whole = [rows for rows in _pieces(log, usable, dt_s) if rows.stop - rows.start >= shortest]
-    found = [part for rows in whole for part in _parts(rows, round(LONGEST_S * contract.control_hz))]
+    pieces = [part for rows in whole for part in _parts(rows, round(LONGEST_S * contract.control_hz))]
     if not robot.posture.level and not replay:
-        found = _from_the_start(found, log, robot)
+        pieces = _from_the_start(pieces, log, robot)
     settling = [
         (
             settle
             if any(rows.start == part.start for rows in whole)
             else max(settle, round(WALKING_SETTLE_S * contract.control_hz))
         )
-        for part in found
+        for part in pieces
     ]
-    compared_s = sum(rows.stop - rows.start - start for rows, start in zip(found, settling, strict=True)) * dt_s
-    if len(found) < FEWEST_PIECES:
+    compared_s = sum(rows.stop - rows.start - start for rows, start in zip(pieces, settling, strict=True)) * dt_s
+    if len(pieces) < FEWEST_PIECES:
         raise GapError(
-            f"{'only one episode' if found else 'no episode'} of the log has {settle_s + SHORTEST_S:g} s of unbroken,"
+            f"{'only one episode' if pieces else 'no episode'} of the log has {settle_s + SHORTEST_S:g} s of unbroken,"
             f" usable walking; the robot is also compared with itself, which takes at least {FEWEST_PIECES}: {GOOD_LOG}"
         )
     if compared_s < LEAST_S:
@@ -113,10 +113,10 @@ def schedule_of(
             f"{compared_s:.1f} s of the log can be compared, after settling; at least {LEAST_S:g} s are needed:"
             f" {GOOD_LOG}"
         )
-    longest = max(rows.stop - rows.start for rows in found)
-    command, counted = np.zeros((len(found), longest, 3)), np.zeros((len(found), longest), dtype=bool)
-    played = np.zeros((len(found), longest, contract.n_joints)) if replay else None
-    for i, rows in enumerate(found):
+    longest = max(rows.stop - rows.start for rows in pieces)
+    command, counted = np.zeros((len(pieces), longest, 3)), np.zeros((len(pieces), longest), dtype=bool)
+    played = np.zeros((len(pieces), longest, contract.n_joints)) if replay else None
+    for i, rows in enumerate(pieces):
         size = rows.stop - rows.start
         command[i, :size] = log.command[rows]
         command[i, size:] = log.command[rows.stop - 1]
@@ -126,18 +126,18 @@ def schedule_of(
         if played is not None:
             played[i, :size] = log.action[rows]
             played[i, size:] = log.action[rows.stop - 1]
-    start = np.clip(log.joint_position_rad[[rows.start for rows in found]], *np.array(contract.position_limit_rad).T)
+    start = np.clip(log.joint_position_rad[[rows.start for rows in pieces]], *np.array(contract.position_limit_rad).T)
     return Schedule(
-        command, start.astype(float), counted, tuple(found), log.episode[[rows.start for rows in found]], dt_s, played
+        command, start.astype(float), counted, tuple(pieces), log.episode[[rows.start for rows in pieces]], dt_s, played
     )
 
 
 def robot_samples(log: RobotLog, schedule: Schedule, contract: Contract, kinds: tuple[Kind, ...]) -> list[np.ndarray]:
     """The robot's samples of each piece, (ticks counted, n_channels)."""
-    found = []
+    samples = []
     for i, rows in enumerate(schedule.rows):
         gyro, gravity = (None if part is None else part[rows] for part in (log.gyro_rad_s, log.gravity))
-        made = columns(
+        piece = columns(
             contract,
             kinds,
             log.joint_position_rad[rows],
@@ -146,8 +146,8 @@ def robot_samples(log: RobotLog, schedule: Schedule, contract: Contract, kinds: 
             gyro,
             gravity,
         )
-        found.append(made[schedule.counted[i, : len(made)]])
-    return found
+        samples.append(piece[schedule.counted[i, : len(piece)]])
+    return samples
 
 
 def kinds_in(log: RobotLog, wanted: tuple[Kind, ...]) -> tuple[Kind, ...]:
@@ -171,17 +171,17 @@ def spread_of(samples: np.ndarray, channels: tuple[Channel, ...]) -> np.ndarray:
 
 def finite_rows(log: RobotLog) -> np.ndarray:
     """Rows (rows,) in which every required column holds numbers."""
-    found = np.isfinite(log.time_s)
+    finite = np.isfinite(log.time_s)
     for name in REQUIRED:
-        found &= np.isfinite(getattr(log, name)).all(axis=1)
-    return found
+        finite &= np.isfinite(getattr(log, name)).all(axis=1)
+    return finite
 
 
 def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool) -> None:
     if set(log.joints) != set(contract.joints):
-        said = log.metadata.get("robot")
+        robot = log.metadata.get("robot")
         raise GapError(
-            f"the log is of another robot{f' ({said})' if isinstance(said, str) else ''} than {contract.robot}: its"
+            f"the log is of another robot{f' ({robot})' if isinstance(robot, str) else ''} than {contract.robot}: its"
             f" joints are {_few(log.joints)}, and not {_few(contract.joints)}; give the robot that wrote it with"
             " --robot, or name the joints in the import's --map"
         )
@@ -226,12 +226,12 @@ def _few(names: tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _from_the_start(found: list[slice], log: RobotLog, robot: Robot) -> list[slice]:
+def _from_the_start(pieces: list[slice], log: RobotLog, robot: Robot) -> list[slice]:
     """The pieces that begin with their episode: the simulator starts level, and a robot that has risen
     already does not.
     """
-    kept = [rows for rows in found if rows.start == 0 or log.episode[rows.start - 1] != log.episode[rows.start]]
-    if found and not kept:
+    kept = [rows for rows in pieces if rows.start == 0 or log.episode[rows.start - 1] != log.episode[rows.start]]
+    if pieces and not kept:
         raise GapError(
             "no episode of the log can be used from its own start, where the robot rises to the posture"
             f" {robot.posture.name!r}: the simulator starts level, and cannot begin in the middle of a walk; see with"

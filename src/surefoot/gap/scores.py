@@ -56,8 +56,9 @@ def scores(measured: Measured) -> tuple[Score, ...]:
 def state_score(measured: Measured, log: RobotLog, name: str, seed: int = 0, physics: Physics | None = None) -> Score:
     """Score by match-s, which runs its own simulations; the simulator plays the robot a few times for its floor."""
     simulator, horizon = measured.simulator, HORIZONS[name]
-    given = (simulator.schedule, simulator.robot, simulator.make_agent, horizon)
-    value = float(match_state(log, *given, physics, seed=seed, threads=simulator.threads)[0])
+    schedule, robot, make_agent = simulator.schedule, simulator.robot, simulator.make_agent
+    matched = match_state(log, schedule, robot, make_agent, horizon, physics, seed=seed, threads=simulator.threads)
+    value = float(matched[0])
     played = np.array(
         [state_floor(simulator, log, horizon, seed + 1000 * (run + 1), physics) for run in range(STATE_RUNS)]
     )

@@ -1,10 +1,11 @@
-"""Which policy is kept: the one that was trained, one on the way to it, or the one that it began from.
+"""Which policy is accepted: the one that was trained, an interpolation of weights, or the one that it began from.
 
 Minutes of training are a bet. A policy near the edge of its balance can lose it under exploration noise, and what is
-written then falls more, or goes astray further, than what it began from did. Both walk the same commands in the fitted
-simulator, and a trained policy that is worse there beyond chance is not kept. Weights between the two walk in between,
-and often keep the balance of the one with most of what the other learned, so that part of the way is tried before all
-of it is given up.
+written then falls more, or drifts further, than what it began from did. Both walk the same commands in the fitted
+simulator, and a trained policy that is worse there beyond chance is not accepted. Instead, weights between the two are
+tried, (1 - share) * old + share * new: weight interpolation, as in WiSE-FT (Wortsman et al. 2022, Robust fine-tuning of
+zero-shot models, arXiv 2109.01903). Such a policy walks in between, and often keeps the balance of the old one with
+most of what the new one learned.
 """
 
 import dataclasses
@@ -15,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from surefoot.files import json_ready
-from surefoot.learn.drift import astray
+from surefoot.learn.drift import drift_speed
+from surefoot.learn.mean_velocity import more_fell, velocities
 from surefoot.learn.task import CommandRange, draw_commands
 from surefoot.learn.trim import MakeWorlds
-from surefoot.learn.walks import more_fell, velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 
@@ -28,7 +29,7 @@ BEYOND_CHANCE = 2.0  # standard errors
 WORSE = 1.1  # times the old error: training also mends what is not measured here, as momentary errors
 
 
-SHARES = (1.0, 0.5, 0.25)  # of the way to the trained policy, tried in turn
+SHARES = (1.0, 0.5, 0.25)  # of the trained weights in the interpolation, tried in turn
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         kept = "new" if not self.reason else "part" if self.share else "old"
-        found: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"kept": kept})
-        return found
+        content: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"kept": kept})
+        return content
 
 
 def choose(
@@ -73,9 +74,9 @@ def choose(
     seed: int = 0,
 ) -> Choice:
     """Let policies walk with as many robots, under the same commands and the same noise: the old one, the new one, and
-    where that is worse the ones in between.
+    where that is worse the interpolated ones.
 
-    `candidate` gives the policy a share of the way to the new one. Commands are those of the contract's range, and
+    `candidate` gives the policy with a share of the new weights. Commands are those of the contract's range, and
     upright is what the robot's posture says.
     """
     command = _commands(robot.contract.command_range, robots, np.random.default_rng([seed, 17]))
@@ -84,14 +85,14 @@ def choose(
         return velocities(robot, policy, make_worlds(robots, seed + 1009, None), np.zeros((robots, 3)), command, HELD_S)
 
     before = walked(old)
-    whole = judged(command, *before, *walked(candidate(SHARES[0])))
-    if not whole.reason:
-        return whole
+    trained = judged(command, *before, *walked(candidate(SHARES[0])))
+    if not trained.reason:
+        return trained
     for share in SHARES[1:]:
-        part = judged(command, *before, *walked(candidate(share)), surely=True)
-        if not part.reason:
-            return replace(part, reason=whole.reason, share=share)
-    return whole
+        interpolated = judged(command, *before, *walked(candidate(share)), surely=True)
+        if not interpolated.reason:
+            return replace(interpolated, reason=trained.reason, share=share)
+    return trained
 
 
 def judged(
@@ -108,9 +109,12 @@ def judged(
     A tie is the trained policy's; `surely` asks a policy to be better, in falls or in what lasts, beyond chance.
     """
     up = ~(old_fell | new_fell)
-    off = [np.mean([astray(c, c - v) for c, v in zip(command, went, strict=True)], axis=0)[up] for went in (old, new)]
-    old_m_s, new_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
-    chance_m_s = float((off[1] - off[0]).std() / np.sqrt(up.sum())) if up.any() else np.nan
+    drift = [
+        np.mean([drift_speed(c, c - v) for c, v in zip(command, velocity, strict=True)], axis=0)[up]
+        for velocity in (old, new)
+    ]
+    old_m_s, new_m_s = (float(speed.mean()) if up.any() else np.nan for speed in drift)
+    chance_m_s = float((drift[1] - drift[0]).std() / np.sqrt(up.sum())) if up.any() else np.nan
     reason, safer = "", more_fell(new_fell, old_fell)
     if more_fell(old_fell, new_fell):
         reason = f"{new_fell.sum()} of {len(up)} fell with it, {old_fell.sum()} without"

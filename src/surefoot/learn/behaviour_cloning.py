@@ -1,9 +1,13 @@
-"""A head start: before PPO, the actor learns to do what a teacher does, by plain regression.
+"""Behaviour cloning: before PPO, the actor learns to do what a teacher does, by plain regression.
+
+Behaviour cloning (Pomerleau 1989, ALVINN: an autonomous land vehicle in a neural network) fits the actor's mean action
+to the teacher's by least squares. Noise on the teacher's actions shows how to come back from where a copy will stray to
+(Laskey et al. 2017, DART: noise injection for robust imitation learning, arXiv 1703.09327); here its size is fixed.
 
 The built-in trot walks, roughly, without having learned anything. A policy that copies it already lifts its feet, so
-that PPO spends its samples on following commands rather than on finding out that legs can be lifted: the slow part
-of learning from nothing, and the one that ends in gaits that only work with exploration noise. The teacher has a
-clock and the policy has none; it reads the phase of the gait from its last action and its joints.
+that PPO spends its samples on following commands rather than on finding out that legs can be lifted: the slow part of
+learning from nothing, and the one that ends in gaits that only work with exploration noise. The teacher has a clock and
+the policy has none; it reads the phase of the gait from its last action and its joints.
 
 Where no teacher walks, one may still say where to begin: `hold` keeps the joints where the task's posture has them,
 under the robot's weight, or as far on the way there as the base is, and `march` steps in place besides. A robot falls
@@ -42,68 +46,71 @@ FALLS_PER_MINUTE = 5.0  # a teacher that falls more often than this, under that 
 
 
 @dataclass(frozen=True)
-class HeadStart:
-    """How it went."""
+class CloningResult:
+    """How the cloning went."""
 
     taught: bool
     says: str  # one sentence
 
 
-def head_start(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) -> HeadStart:
+def clone_teacher(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int) -> CloningResult:
     """Let the actor's network copy a teacher, unless the teacher cannot walk on this robot."""
     if teacher not in TEACHERS:
         raise TaskError(f"unknown teacher {teacher!r}{nearest(teacher, list(TEACHERS))}")
     try:
         agent = TEACHERS[teacher](env)
     except RobotError as reason:
-        return HeadStart(False, f"starts from nothing: {reason}")
-    seen, shown = _lesson(env, agent, np.random.default_rng([seed, 5]), LOUD if teacher in BEGINNERS else NOISE)
+        return CloningResult(False, f"starts from nothing: {reason}")
+    most_noise = LOUD if teacher in BEGINNERS else NOISE
+    observations, actions = _demonstrations(env, agent, np.random.default_rng([seed, 5]), most_noise)
     minutes = env.tally.steps * env.dt_s / 60
     if teacher in BEGINNERS:
         env.tally = Tally()
-        error = regress(actor, seen, shown, batch=min(BATCH, max(256, len(seen) // 64)))
-        return HeadStart(False, f"starts around {BEGINNERS[teacher]} (copied to {error:.2f} rms)")
+        error = regress(actor, observations, actions, batch=min(BATCH, max(256, len(observations) // 64)))
+        return CloningResult(False, f"starts around {BEGINNERS[teacher]} (copied to {error:.2f} rms)")
     falls = env.tally.falls / minutes
     env.tally = Tally()
     if falls > FALLS_PER_MINUTE:
-        return HeadStart(False, f"starts from nothing: the {teacher} falls {falls:.0f} times a minute on this robot")
-    error = regress(actor, seen, shown)
-    return HeadStart(
+        return CloningResult(
+            False, f"starts from nothing: the {teacher} falls {falls:.0f} times a minute on this robot"
+        )
+    error = regress(actor, observations, actions)
+    return CloningResult(
         True, f"starts from a copy of the {teacher} ({minutes:.0f} robot minutes of it, copied to {error:.2f} rms)"
     )
 
 
-def _lesson(
+def _demonstrations(
     env: WalkEnv, teacher: Agent, rng: np.random.Generator, most_noise: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Observations of disturbed robots and what the teacher does there, (ticks × n, ...)."""
     n = env.num_envs
     noise = rng.uniform(0, most_noise, (n, 1))
     clock_s = np.zeros(n)  # runs while a robot is told to move: from standing, the gait always begins at the same phase
-    seen, shown = [], []
+    observations, actions = [], []
     for _ in range(TICKS):
-        seen.append(env.get_observations()["actor"])
+        observations.append(env.get_observations()["actor"])
         clock_s[~env.command.any(axis=1) | env.fresh] = 0.0
         action = teacher.act(replace(env.worlds.sensors, time_s=clock_s), env.command)
-        shown.append(torch.from_numpy(action.astype(np.float32)))
+        actions.append(torch.from_numpy(action.astype(np.float32)))
         env.step(torch.from_numpy(action + noise * rng.standard_normal(action.shape)))
         clock_s += env.dt_s
-    return torch.cat(seen), torch.cat(shown)
+    return torch.cat(observations), torch.cat(actions)
 
 
 def regress(
-    actor: torch.nn.Module, seen: torch.Tensor, shown: torch.Tensor, epochs: int = EPOCHS, batch: int = BATCH
+    actor: torch.nn.Module, observations: torch.Tensor, actions: torch.Tensor, epochs: int = EPOCHS, batch: int = BATCH
 ) -> float:
     """Least squares by Adam; the RMS error of the last epoch."""
-    batch = min(batch, len(seen))
-    batches = len(seen) // batch
+    batch = min(batch, len(observations))
+    batches = len(observations) // batch
     optimizer = torch.optim.Adam(actor.parameters(), LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * batches)
     total = 0.0
     for _ in range(epochs):
-        order, total = torch.randperm(len(seen)), 0.0
+        order, total = torch.randperm(len(observations)), 0.0
         for rows in order[: batches * batch].split(batch):
-            loss = (actor(seen[rows]) - shown[rows]).square().mean()
+            loss = (actor(observations[rows]) - actions[rows]).square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -1,4 +1,8 @@
-"""Fine-tuning: PPO from a policy that walks, in worlds around the simulator that a fit found."""
+"""Fine-tuning: PPO from a policy that walks, in worlds around the simulator that a fit found.
+
+A KL anchor keeps the new policy near the old one (`surefoot.learn.ppo.Anchor`), its weights are Polyak averages, and
+what is written is the trained policy or an interpolation of weights with the old one (`surefoot.learn.accept`).
+"""
 
 import dataclasses
 import json
@@ -20,7 +24,7 @@ from surefoot.learn.loop import Course, Inspect, Length, Show, learn
 from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.network import Chain, write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
-from surefoot.learn.sample_worlds import Around, KnobRange, around, asymmetry
+from surefoot.learn.sample_worlds import KnobRange, WorldSampler, asymmetry, world_sampler
 from surefoot.learn.task import Task, weighted
 from surefoot.learn.train import COMPARED, full_config, posture_metadata
 from surefoot.learn.trim import Trim, folded, trim
@@ -39,10 +43,10 @@ class FineTuneSettings:
 
     # of the 90 % intervals: out to 2.5 standard deviations, and a little for what the fit's family leaves out
     spread: float = 1.5
-    # Weight of the divergence from the old policy. Normalized advantages follow an action with a correlation of some 0.1, so that
-    # a weight of 0.1 lets the mean action go about one standard deviation before both are in balance: too near. On
-    # go2-identified, 0.1 left 1.2 of 2.1 m of drift after 60 iterations, and 0.03 with twice the divergence of an
-    # update 0.5 m after 110.
+    # Weight of the KL divergence from the old policy. Normalized advantages follow an action with a correlation of some
+    # 0.1, so that a weight of 0.1 lets the mean action go about one standard deviation before both are in balance: too
+    # near. On go2-identified, 0.1 left 1.2 of 2.1 m of drift after 60 iterations, and 0.03 with twice the divergence of
+    # an update 0.5 m after 110.
     anchor: float = 0.03
     # share of that weight which is left at the end: the gap has been learned, and drift without gain still costs
     anchor_end: float = 0.02
@@ -60,7 +64,7 @@ class FineTuneSettings:
     # of one update, twice training's own: a policy that walks can afford it, and minutes count
     desired_kl: float = 0.02
     entropy: float = 0.0  # nothing needs to be found that asks for more noise than there is
-    # memory, in updates, of the running mean of the weights that are written: PPO circles what it closes in on
+    # Polyak averaging: memory, in updates, of the mean weights that are written: PPO circles what it closes in on
     average: int = 20
     # before and after training, commands are corrected so that the place after so long is the commanded one; 0: never
     trim_s: float = 4.0
@@ -97,7 +101,7 @@ class FinetunePlan:
     """What a fine-tuning will do, known before it begins."""
 
     imported: Imported
-    around: Around
+    sampler: WorldSampler
     asymmetry: str  # why no sample is mirrored; empty where they are
 
     @property
@@ -107,26 +111,26 @@ class FinetunePlan:
             start = "the policy's own network is trained on, with the same actions to begin with"
         else:
             start = f"a new network copies the policy before it is trained: {self.imported.reason}"
-        drawn, cut = self.around.spans, [span.name for span in self.around.spans if span.cut]
+        drawn, cut = self.sampler.ranges, [knob.name for knob in self.sampler.ranges if knob.cut]
         ranges = (
             f"each world draws {len(drawn)} fitted number{'s' if len(drawn) > 1 else ''} anew"
             if drawn
             else "no number of the adaptation has an interval to draw from"
         )
-        beside = [spread.name for spread in self.around.rest.spreads if spread.high > spread.low]
-        if beside:
-            ranges += f"; beside them {', '.join(beside)}, which the fit did not set"
-        said = [start, ranges]
+        others = [spread.name for spread in self.sampler.rest.spreads if spread.high > spread.low]
+        if others:
+            ranges += f"; beside them {', '.join(others)}, which the fit did not set"
+        sentences = [start, ranges]
         if cut:
-            said.append(
+            sentences.append(
                 f"the log said too little about {_some(cut)}: drawn from what is plausible, not from the whole interval"
             )
-        said.append(
+        sentences.append(
             f"no mirrored samples, the policy may become asymmetric: {self.asymmetry}"
             if self.asymmetry
             else "learns from mirrored samples too"
         )
-        return said
+        return sentences
 
 
 def plan(
@@ -135,10 +139,10 @@ def plan(
     """Look at policy and adaptation; what cannot be used is refused."""
     _refuse_nonsense(settings)
     policy.check(robot)
-    found = around(adaptation, robot, settings.spread, task.randomization)
+    sampler = world_sampler(adaptation, robot, settings.spread, task.randomization)
     torch.manual_seed(seed)
-    reason = asymmetry(adaptation, found, robot) if settings.mirrored else "they are switched off"
-    return FinetunePlan(import_policy(policy, settings.hidden), found, reason)
+    reason = asymmetry(adaptation, sampler, robot) if settings.mirrored else "they are switched off"
+    return FinetunePlan(import_policy(policy, settings.hidden), sampler, reason)
 
 
 def finetune(
@@ -179,7 +183,7 @@ def finetune(
     nominal = replace(task, teacher=None)
     steady = weighted(lasting=-settings.steady) if settings.steady else ()
     task = replace(
-        nominal, randomization=planned.around.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight
+        nominal, randomization=planned.sampler.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight
     )
     ppo = settings.ppo(mirrored)
     config = full_config(robot, task, ppo, seed) | {
@@ -191,14 +195,16 @@ def finetune(
     for line in planned.says if say is not None else ():
         say(line)  # type: ignore[misc]
     trims: dict[str, Trim] = {}
-    told = replace(robot, posture=task.posture, contract=replace(robot.contract, command_range=task.command_range))
+    task_robot = replace(
+        robot, posture=task.posture, contract=replace(robot.contract, command_range=task.command_range)
+    )
     physics, start = adaptation.physics(robot), imported.chain
 
     def fitted_worlds(n: int, k: int, noise: int | None) -> Worlds:
         return physics.worlds(n, seed=k, threads=threads, noise_period=noise)
 
     def trimmed(name: str, walks: OnnxPolicy, chain: Chain) -> Chain:
-        trims[name] = trim(told, walks, fitted_worlds, settings.trim_s, seed)
+        trims[name] = trim(task_robot, walks, fitted_worlds, settings.trim_s, seed)
         if say is not None:
             say(f"the {name} policy, {trims[name].says}")
         return folded(chain, robot.contract, trims[name].table)
@@ -207,11 +213,11 @@ def finetune(
         start = trimmed("old", policy, start)
 
     def make_env(env_seed: int) -> WalkEnv:
-        return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.around)
+        return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.sampler)
 
     def make_learner(env: WalkEnv) -> Learner:
         mirror = SymmetryAugmentation(robot, env.mirror_parts()) if mirrored else None
-        old = start.module().requires_grad_(False) if imported.exact else _asked(policy)
+        old = start.module().requires_grad_(False) if imported.exact else _runs(policy)
         return Learner(
             env.get_observations(), env.num_actions, ppo, mirror, start.module(), Anchor(old, settings.start_std)
         )
@@ -228,7 +234,7 @@ def finetune(
         assert learner.anchor is not None
         learner.anchor.mirror_loss_coeff = settings.anchor * (1 - (1 - settings.anchor_end) * min(fraction, 1.0))
         if iteration == settings.critic_first + 1:
-            learner.set_rate(settings.actor_rate)
+            learner.set_learning_rate(settings.actor_rate)
 
     says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
 
@@ -246,23 +252,23 @@ def finetune(
         write_chain(out / BEGUN, robot.contract, start, says)
         trained = read_chain(onnx.load(written))
 
-        def on_the_way(share: float) -> OnnxPolicy:
-            write_chain(written, robot.contract, start.toward(trained, share), says)
+        def interpolated(share: float) -> OnnxPolicy:
+            write_chain(written, robot.contract, start.interpolated(trained, share), says)
             return OnnxPolicy.load(written)
 
-        choice = choose(told, OnnxPolicy.load(out / BEGUN), on_the_way, fitted_worlds, settings.judges, seed)
+        choice = choose(task_robot, OnnxPolicy.load(out / BEGUN), interpolated, fitted_worlds, settings.judges, seed)
         if say is not None:
             say(choice.says)
         write_chain(
             written,
             robot.contract,
-            start.toward(trained, choice.share),
+            start.interpolated(trained, choice.share),
             says | {"surefoot.choice": json.dumps(choice.to_dict())},
         )
     return written
 
 
-def _asked(policy: OnnxPolicy) -> Callable[[torch.Tensor], torch.Tensor]:
+def _runs(policy: OnnxPolicy) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda observations: torch.from_numpy(policy.run(observations.numpy()))
 
 
@@ -290,13 +296,13 @@ def _provenance(policy: OnnxPolicy, adaptation: Adaptation, planned: FinetunePla
             "sha256": adaptation_hash(adaptation),
             "provenance": json_ready(adaptation.provenance),
         },
-        "drawn": {span.name: _range(span) for span in planned.around.spans},
+        "drawn": {knob.name: _range(knob) for knob in planned.sampler.ranges},
         "mirrored": not planned.asymmetry,
     }
 
 
-def _range(span: KnobRange) -> list[float]:
-    return [span.low, span.high]
+def _range(knob: KnobRange) -> list[float]:
+    return [knob.low, knob.high]
 
 
 def _refuse_nonsense(settings: FineTuneSettings) -> None:

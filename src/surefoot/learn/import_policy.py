@@ -1,9 +1,13 @@
-"""A user's ONNX policy as a network that can be trained: the same one where its graph is a plain chain of
-layers, else a copy.
+"""A user's ONNX policy as a network that can be trained: the same one where its graph is a plain chain of layers, else
+a copy.
 
 A graph is a plain chain when it leads from observation to action through Gemm, or MatMul and Add, activations that
 torch has too, and arithmetic with constants (a normalizer in front). What was read is then run beside the file; only a
 network that gives the same actions is used.
+
+A copy is made by DAgger (Ross, Gordon and Bagnell 2011, A reduction of imitation learning and structured prediction to
+no-regret online learning, arXiv 1011.0686): after a first round of behaviour cloning the copy drives, the policy labels
+what the copy sees, and the regression is repeated on all rounds together.
 """
 
 from dataclasses import dataclass
@@ -21,7 +25,7 @@ from surefoot.policy.onnx_policy import OnnxPolicy
 
 SAME = 1e-5  # largest difference of actions, over the largest action where that is above one
 TRIALS = 1000
-ROUNDS = 3  # lessons of a copy: the policy drives, then the copy, with the policy saying what it would have done
+ROUNDS = 3  # of DAgger: the policy drives, then the copy, with the policy saying what it would have done
 EPOCHS, BATCH = 20, 1024  # of each round: a policy has no noise in it, and can be copied closer than a trot
 THROUGH = ("Identity", "Dropout")  # what a network does in use is none of theirs
 
@@ -177,23 +181,23 @@ def copy_policy(env: WalkEnv, network: torch.nn.Sequential, policy: OnnxPolicy, 
     """
     rng = np.random.default_rng([seed, 6])
     noise = rng.uniform(0, NOISE, (env.num_envs, 1))
-    seen: list[torch.Tensor] = []
-    shown: list[torch.Tensor] = []
+    observations: list[torch.Tensor] = []
+    labels: list[torch.Tensor] = []
     error = 0.0
-    for turn in range(ROUNDS):
+    for round_ in range(ROUNDS):
         for _ in range(TICKS):
-            here = env.get_observations()["actor"]
-            wanted = torch.from_numpy(policy.run(here.numpy()))
+            observation = env.get_observations()["actor"]
+            label = torch.from_numpy(policy.run(observation.numpy()))
             with torch.no_grad():
-                action = wanted if turn == 0 else network(here)
-            seen.append(here)
-            shown.append(wanted)
+                action = label if round_ == 0 else network(observation)
+            observations.append(observation)
+            labels.append(label)
             env.step(action + torch.from_numpy(noise * rng.standard_normal(action.shape)))
-        if turn == 0:
+        if round_ == 0:
             for part in network:
                 if isinstance(part, Normalizer):
-                    part.fit(torch.cat(seen))
-        error = regress(network, torch.cat(seen), torch.cat(shown), EPOCHS, BATCH)
+                    part.fit(torch.cat(observations))
+        error = regress(network, torch.cat(observations), torch.cat(labels), EPOCHS, BATCH)
     minutes = env.tally.steps * env.dt_s / 60
     env.tally = Tally()
     return f"{minutes:.0f} robot minutes of it, copied to {error:.3f} rms"
@@ -204,14 +208,14 @@ def _refuse_difference(policy: OnnxPolicy, chain: Chain) -> None:
     rng = np.random.default_rng(0)
     size = np.repeat([0.3, 1.0, 3.0], -(-TRIALS // 3))[:TRIALS, None]
     observations = (size * rng.standard_normal((TRIALS, policy.contract.observation_size))).astype(np.float32)
-    wanted = policy.run(observations)
+    expected = policy.run(observations)
     try:
         with torch.no_grad():
-            found = chain.module()(torch.from_numpy(observations)).numpy()
-        difference = float(np.abs(found - wanted).max()) if found.shape == wanted.shape else np.inf
+            actions = chain.module()(torch.from_numpy(observations)).numpy()
+        difference = float(np.abs(actions - expected).max()) if actions.shape == expected.shape else np.inf
     except RuntimeError:  # layers whose sizes do not follow from one another
         difference = np.inf
-    if not difference <= SAME * max(1.0, float(np.abs(wanted).max())):
+    if not difference <= SAME * max(1.0, float(np.abs(expected).max())):
         raise NotAChain(f"the network read from it differs by {difference:.1g}")
 
 
@@ -227,12 +231,12 @@ def _gemm(node: onnx.NodeProto, others: list[np.ndarray]) -> Layer:
 
 
 def _activation(node: onnx.NodeProto) -> Activation:
-    found = Activation(node.op_type, tuple(sorted(_attributes(node).items())))
+    activation = Activation(node.op_type, tuple(sorted(_attributes(node).items())))
     try:
-        found.module()
+        activation.module()
     except (TypeError, ValueError, RuntimeError):
         raise NotAChain(f"its graph has a {node.op_type} of another form") from None
-    return found
+    return activation
 
 
 def _attributes(node: onnx.NodeProto) -> dict[str, Any]:

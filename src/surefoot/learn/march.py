@@ -99,7 +99,7 @@ def steps_of(robot: Robot, posture: Posture) -> list[LegStep]:
     model, data = posed(robot, posture)
     dofs = joint_addresses(model, contract.joints)[1]
     scale, kp = np.array(contract.action_scale_rad), np.array(contract.kp_nm_per_rad)
-    found = []
+    steps = []
     for leg in find_legs(robot):
         if posture.feet and not set(leg.feet) & set(posture.feet):
             continue
@@ -110,5 +110,5 @@ def steps_of(robot: Robot, posture: Posture) -> list[LegStep]:
         lift, carry = np.zeros(contract.n_joints), np.zeros(contract.n_joints)
         lift[leg.joints] = np.linalg.pinv(jacobian) @ [0.0, 0.0, LIFT * (posture.height_m or robot.base_height_m)]
         carry[leg.joints] = -jacobian[2] * robot.mass_kg * GRAVITY_M_S2 / kp[leg.joints]
-        found.append(LegStep(lift / scale, carry / scale))
-    return found
+        steps.append(LegStep(lift / scale, carry / scale))
+    return steps

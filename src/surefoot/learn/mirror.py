@@ -44,7 +44,8 @@ def mirror_feet(foot_m: np.ndarray, base_m: np.ndarray, quaternion: np.ndarray) 
 
 
 class SymmetryAugmentation:
-    """Appends the mirror image to a batch of observations and actions, as rsl-rl's symmetry extension asks for.
+    """Symmetry data augmentation: appends the mirror image to a batch of observations and actions, as rsl-rl's symmetry
+    extension asks for (Mittal et al. 2024, Symmetry considerations for learning task symmetric robot policies).
 
     The critic's part beyond the actor's observation is laid out by `parts`: (index, sign) of each block.
     """

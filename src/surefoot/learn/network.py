@@ -83,8 +83,10 @@ class Chain:
             self, scale=normalizer.scale.numpy().copy(), offset=normalizer.offset.numpy().copy(), layers=layers
         )
 
-    def toward(self, other: "Chain", share: float) -> "Chain":
-        """The chain a share of the way to one that was trained from it, and so has its shape and its normalization."""
+    def interpolated(self, other: "Chain", share: float) -> "Chain":
+        """Weight interpolation, (1 - share) * self + share * other, with a chain that was trained from this one, and so
+        has its shape and its normalization.
+        """
         pairs = zip(self.layers, other.layers, strict=True)
         return replace(
             self, layers=tuple(((1 - share) * w + share * v, (1 - share) * b + share * c) for (w, b), (v, c) in pairs)

@@ -1,7 +1,12 @@
 """The one place that knows rsl-rl: actor, critic, PPO, and their state as plain tensors.
 
-rsl-rl's interface changes often; its version is pinned in the `train` extra and nothing else imports it. Its runner
-is not used: it never resets, writes pickles and owns the screen.
+PPO is that of Schulman et al. 2017, Proximal policy optimization algorithms, arXiv 1707.06347, with advantages by GAE
+(Schulman et al. 2016, High-dimensional continuous control using generalized advantage estimation, arXiv 1506.02438).
+What comes on top is a KL anchor to an old policy (`Anchor`) and Polyak averaging of the actor's weights (Polyak and
+Juditsky 1992, Acceleration of stochastic approximation by averaging).
+
+rsl-rl's interface changes often; its version is pinned in the `train` extra and nothing else imports it. Its runner is
+not used: it never resets, writes pickles and owns the screen.
 """
 
 import copy
@@ -41,15 +46,17 @@ class PPOSettings:
     taught_std: float = 0.3  # of one that had a teacher
     critic_first: int = 3  # updates of the critic alone, for an actor that had a teacher: its value is not known yet
     symmetry: bool = True  # learn from mirrored copies of all samples, where the robot declares a symmetry
-    average: int = 0  # memory, in updates, of the running mean of the actor that is written; 0: the actor as it is
+    average: int = 0  # Polyak averaging: memory, in updates, of the mean actor that is written; 0: the actor as it is
 
 
 class Anchor:
-    """Pulls the actor's mean actions to those of an old policy, where the new one comes by.
+    """A KL anchor: keeps the actor's mean actions near those of an old policy, in the states that the new one visits.
 
-    The loss is the Kullback-Leibler divergence of two normal distributions with the same standard deviation, summed
-    over joints: half the squared difference in units of `std`. rsl-rl has no place for a loss of one's own but that of
-    its symmetry extension, so this takes that place, and does what the extension does besides.
+    A loss of this kind, with a weight that falls during training, is known as kickstarting (Schmitt et al. 2018,
+    Kickstarting deep reinforcement learning, arXiv 1803.03835). Here it is the Kullback-Leibler divergence of two
+    normal distributions with the same standard deviation, summed over joints: half the squared difference in units of
+    `std`. rsl-rl has no place for a loss of one's own but that of its symmetry extension, so this takes that place, and
+    does what the extension does besides.
     """
 
     use_mirror_loss = True
@@ -60,17 +67,17 @@ class Anchor:
         self.symmetry: Symmetry | None = None
         self.squares: list[float] = []  # mean squared difference, of each minibatch of the last update
         self._std = std
-        self._there = torch.zeros(0)
+        self._old_actions = torch.zeros(0)
 
     def augment_batch(self, batch: RolloutStorage.Batch, size: int) -> None:
         """Keep what the old policy would do, then append mirrored samples where there is a symmetry."""
-        self._there = batch.observations["old"]
+        self._old_actions = batch.observations["old"]
         if self.symmetry is not None:
             self.symmetry.augment_batch(batch, size)
 
     def compute_loss(self, actor: MLPModel, batch: RolloutStorage.Batch, size: int) -> torch.Tensor:
         """The divergence, over the samples as they were collected."""
-        square = (actor.output_mean[:size] - self._there).square()
+        square = (actor.output_mean[:size] - self._old_actions).square()
         self.squares.append(float(square.detach().mean()))
         return 0.5 * square.sum(dim=1).mean() / self._std**2
 
@@ -98,8 +105,8 @@ class Learner:
         if network is not None:
             self.actor.mlp = network
         self.anchor = anchor
-        self._average, self._averaged_updates = settings.average, 0
-        self._mean = copy.deepcopy(self.actor.mlp).requires_grad_(False)
+        self._polyak_updates, self._averaged_updates = settings.average, 0
+        self._polyak = copy.deepcopy(self.actor.mlp).requires_grad_(False)
         observations = self._with_old(observations)
         storage = RolloutStorage("rl", settings.worlds, settings.steps, observations, [n_actions], "cpu")
         symmetry = None
@@ -157,14 +164,14 @@ class Learner:
             storage.values += shift
         self.ppo.compute_returns(observations)
 
-    def set_rate(self, learning_rate: float) -> None:
+    def set_learning_rate(self, learning_rate: float) -> None:
         """Go on with another learning rate."""
         self.ppo.learning_rate = learning_rate
         for group in self.ppo.optimizer.param_groups:
             group["lr"] = learning_rate
 
-    def start_taught(self, std: float) -> None:
-        """Explore less: the actor already walks."""
+    def set_exploration(self, std: float) -> None:
+        """Give the actions another standard deviation: an actor that already walks explores less."""
         with torch.no_grad():
             self.actor.distribution.std_param.fill_(std)
 
@@ -179,20 +186,20 @@ class Learner:
             self.ppo.use_clipped_value_loss = not critic_only
             self.anchor.squares.clear()
         self.ppo.update()
-        if not critic_only and self._average:
+        if not critic_only and self._polyak_updates:
             self._averaged_updates += 1
-            share = 1 / min(self._averaged_updates, self._average)
-            for mean, now in zip(self._mean.parameters(), self.actor.mlp.parameters(), strict=True):
+            share = 1 / min(self._averaged_updates, self._polyak_updates)
+            for mean, now in zip(self._polyak.parameters(), self.actor.mlp.parameters(), strict=True):
                 mean.lerp_(now.detach(), share)
             for kept, now in zip(
-                self._mean.buffers(), self.actor.mlp.buffers(), strict=True
+                self._polyak.buffers(), self.actor.mlp.buffers(), strict=True
             ):  # a copied policy's normalizer, made since
                 kept.copy_(now)
 
     @property
     def network(self) -> torch.nn.Sequential:
-        """The actor to keep: the running mean where one is taken, which wanders less than the one that learns."""
-        return self._mean if self._averaged_updates else self.actor.mlp
+        """The actor to keep: the Polyak average where one is taken, which wanders less than the one that learns."""
+        return self._polyak if self._averaged_updates else self.actor.mlp
 
     def layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The actor's layers as (weights (n_in, n_out), biases), for export."""
@@ -201,23 +208,23 @@ class Learner:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything that learning needs to go on, by name."""
-        found = {f"actor.{k}": v for k, v in self.actor.state_dict().items()}
-        found |= {f"critic.{k}": v for k, v in self.critic.state_dict().items()}
+        tensors = {f"actor.{k}": v for k, v in self.actor.state_dict().items()}
+        tensors |= {f"critic.{k}": v for k, v in self.critic.state_dict().items()}
         for index, state in self.ppo.optimizer.state_dict()["state"].items():
-            found |= {f"optimizer.{index}.{k}": torch.as_tensor(v) for k, v in state.items()}
-        found["learning_rate"] = torch.tensor(self.ppo.learning_rate, dtype=torch.float64)
-        if self._average:
-            found |= {f"mean.{k}": v for k, v in self._mean.state_dict().items()}
-            found["averaged_updates"] = torch.tensor(self._averaged_updates)
-        return {name: tensor.detach().contiguous().clone() for name, tensor in found.items()}
+            tensors |= {f"optimizer.{index}.{k}": torch.as_tensor(v) for k, v in state.items()}
+        tensors["learning_rate"] = torch.tensor(self.ppo.learning_rate, dtype=torch.float64)
+        if self._polyak_updates:
+            tensors |= {f"mean.{k}": v for k, v in self._polyak.state_dict().items()}
+            tensors["averaged_updates"] = torch.tensor(self._averaged_updates)
+        return {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
 
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Go on from what `tensors` returned."""
         try:
             for model, prefix in ((self.actor, "actor."), (self.critic, "critic.")):
                 model.load_state_dict(_below(prefix, tensors))
-            if self._average:
-                self._mean.load_state_dict(_below("mean.", tensors))
+            if self._polyak_updates:
+                self._polyak.load_state_dict(_below("mean.", tensors))
                 self._averaged_updates = int(tensors["averaged_updates"])
             state: dict[int, dict[str, torch.Tensor]] = {}
             for name, value in tensors.items():
@@ -227,7 +234,7 @@ class Learner:
             whole = self.ppo.optimizer.state_dict()
             whole["state"] = state
             self.ppo.optimizer.load_state_dict(whole)
-            self.set_rate(float(tensors["learning_rate"]))
+            self.set_learning_rate(float(tensors["learning_rate"]))
         except (RuntimeError, KeyError, ValueError) as reason:
             raise SurefootError(
                 f"the checkpoint does not fit this network: {' '.join(str(reason).split())[:200]}"

@@ -138,12 +138,12 @@ def _spread(name: str, value: Any, path: Path) -> Spread:
     if is_number(value):
         return Spread(name, "set", float(value), float(value))
     kinds = ("set", "scale", "add")
-    given = [kind for kind in kinds if isinstance(value, dict) and kind in value]
-    if len(given) != 1 or set(value) - {given[0], "together"}:
+    named = [kind for kind in kinds if isinstance(value, dict) and kind in value]
+    if len(named) != 1 or set(value) - {named[0], "together"}:
         raise TaskError(
             f"{path}: {name} is {shown(value)}; it must be a number, or one of set, scale, add with [lowest, highest]"
         )
-    limits = value[given[0]]
+    limits = value[named[0]]
     if (
         not isinstance(limits, list)
         or len(limits) != 2
@@ -151,4 +151,4 @@ def _spread(name: str, value: Any, path: Path) -> Spread:
         or limits[0] > limits[1]
     ):
         raise TaskError(f"{path}: the range of {name} is {shown(limits)}; it must be [lowest, highest]")
-    return Spread(name, given[0], float(limits[0]), float(limits[1]), bool(value.get("together", False)))
+    return Spread(name, named[0], float(limits[0]), float(limits[1]), bool(value.get("together", False)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.learn.drift import astray
+from surefoot.learn.drift import drift_speed
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def lasting(m: Motion) -> np.ndarray:
 
     Linear, not squared: the last centimetre per second is worth as much as the first.
     """
-    return astray(m.command, m.lasting_error) * m.up
+    return drift_speed(m.command, m.lasting_error) * m.up
 
 
 def bounce(m: Motion) -> np.ndarray:

@@ -6,7 +6,6 @@ falls; what it is for is the states on its way, in which episodes can begin.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +13,11 @@ from cmaes import CMA
 
 from surefoot.learn.randomize import TaskError
 from surefoot.learn.starts import Starts
-from surefoot.robot import Posture, Robot
+from surefoot.policy.replay import ReplayAgent
+from surefoot.robot import Posture, Robot, Sensors
 from surefoot.sim.falls import Falls
 from surefoot.sim.sensing import gravity_in_base
+from surefoot.sim.walk import Probe, Script, walk
 from surefoot.sim.worlds import Worlds
 
 MOTION_S = 0.8
@@ -53,7 +54,7 @@ def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: floa
     if robot.mirror is None:
         return None
     half = _Half(np.array(robot.mirror.index), np.array(robot.mirror.sign))
-    watch = _RiseTrial(robot, posture, POPULATION, physics_hz)
+    trial = _RiseTrial(robot, posture, POPULATION, physics_hz)
     size, clip = len(half.joints), robot.contract.action_clip
     search = CMA(
         np.tile(0.5 * held[half.joints], KNOTS),
@@ -69,13 +70,13 @@ def find_rise(robot: Robot, posture: Posture, held: np.ndarray, physics_hz: floa
         return np.concatenate([knots, np.broadcast_to(held, (len(knots), 1, len(held)))], axis=1)
 
     for generation in range(1, MOST_GENERATIONS + 1):
-        asked = np.array([search.ask() for _ in range(POPULATION)])
-        told = watch.score(motions(asked))
-        search.tell([(point, -float(value)) for point, value in zip(asked, told, strict=True)])
+        points = np.array([search.ask() for _ in range(POPULATION)])
+        scores = trial.score(motions(points))
+        search.tell([(point, -float(score)) for point, score in zip(points, scores, strict=True)])
         if generation % LOOK_EVERY == 0:
             mean = motions(search.mean[None])
-            watch.score(np.repeat(mean, POPULATION, axis=0))
-            if (watch.up_s >= UP_S).mean() >= SURE:
+            trial.score(np.repeat(mean, POPULATION, axis=0))
+            if (trial.up_s >= UP_S).mean() >= SURE:
                 return Rise(MOTION_S, tuple(tuple(action) for action in np.round(mean[0], 4).tolist()))
     return None
 
@@ -84,8 +85,8 @@ def way_up(robot: Robot, posture: Posture, rise: Rise, n: int, physics_hz: float
     """n states of robots that rise with this motion, drawn from its whole time; robots that it does not
     bring up are left out.
     """
-    watch = _RiseTrial(robot, posture, POPULATION, physics_hz, seed)
-    passed = watch.states(rise)
+    trial = _RiseTrial(robot, posture, POPULATION, physics_hz, seed)
+    passed = trial.states(rise)
     if not len(passed):
         raise TaskError(
             f"the motion that the task names (rise) does not bring {robot.name} into the posture {posture.name!r};"
@@ -124,7 +125,7 @@ class _Half:
 
 
 class _RiseTrial:
-    """Robots that try motions from the default pose, and how near they come to the posture."""
+    """Robots that play motions from the default pose, each from a slightly different start."""
 
     def __init__(self, robot: Robot, posture: Posture, n: int, physics_hz: float, seed: int = 0) -> None:
         self._robot, self._posture = robot, posture
@@ -136,43 +137,79 @@ class _RiseTrial:
         """Of motions (n, times, n_joints): the nearest to the posture that a robot was, calm ones first,
         and how long it was there, s.
         """
-        near, posture = np.zeros(len(actions)), self._posture
-        for _ in self._run(actions):
-            upright = -gravity_in_base(posture.frame(self._worlds.base_quaternion))[:, 2]
-            height = np.clip(self._worlds.base_position_m[:, 2] / posture.height_m, 0.0, 1.0)
-            calm = np.exp(-np.square(np.abs(self._worlds.base_velocity[:, 3:]).sum(axis=1) / CALM_RAD_S))
-            near = np.maximum(near, np.square(0.5 + 0.5 * upright) * height * (0.7 + 0.3 * calm))
-        return near + self.up_s - EFFORT * np.square(actions).mean(axis=(1, 2))
+        nearness = _NearnessProbe(self._posture)
+        self._play(actions, MOTION_S, nearness)
+        return nearness.nearest + self.up_s - EFFORT * np.square(actions).mean(axis=(1, 2))
 
     def states(self, rise: Rise) -> Starts:
         """What the robots that rise pass until they are up, all ticks of all of them."""
-        worlds, kept, before = self._worlds, [], []
-        for k, risen in enumerate(self._run(np.repeat(np.array(rise.actions)[None], worlds.n, axis=0), rise.seconds)):
-            action = np.tile(rise.at((k + 1) * worlds.control_dt_s), (worlds.n, 1))
-            now = (
-                worlds.joint_position_rad,
-                worlds.base_quaternion,
-                worlds.base_position_m[:, 2],
-                worlds.joint_velocity_rad_s,
-                worlds.base_velocity,
-                action,
-            )
-            kept.append([np.array(value) for value in now])
-            before.append(~risen)
-        first = np.logical_and.accumulate(before)  # (ticks, n) not risen yet
+        states = _StatesProbe()
+        up = self._play(np.repeat(np.array(rise.actions)[None], self._worlds.n, axis=0), rise.seconds, states)
+        first = np.logical_and.accumulate(~up)  # (ticks, n) not risen yet
         rows = first & ~first[-1]
+        kept = states.kept
         return Starts(*(np.concatenate([kept[k][part][rows[k]] for k in range(len(kept))]) for part in range(6)))
 
-    def _run(self, actions: np.ndarray, seconds: float = MOTION_S) -> Iterator[np.ndarray]:
-        """Play motions; after each tick, who is up."""
+    def _play(self, actions: np.ndarray, seconds: float, probe: Probe) -> np.ndarray:
+        """Play motions (n, times, n_joints); who was up after each tick, (ticks, n)."""
         contract, worlds = self._robot.contract, self._worlds
         spread = self._rng.uniform(-SPREAD_RAD, SPREAD_RAD, (worlds.n, contract.n_joints))
         worlds.reset(joint_position_rad=np.clip(contract.pose_rad + spread, *np.array(contract.position_limit_rad).T))
-        self.up_s = np.zeros(worlds.n)
-        for k in range(round((seconds + HOLD_S) * contract.control_hz)):
-            worlds.step(_between(actions, (k + 1) * worlds.control_dt_s, seconds))
-            falls = Falls(self._posture, worlds.n, worlds.control_dt_s)
-            falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2])
-            up = falls.risen & worlds.alive
-            self.up_s += worlds.control_dt_s * up
-            yield up
+        ticks = round((seconds + HOLD_S) * contract.control_hz)
+        times_s = [(k + 1) * worlds.control_dt_s for k in range(ticks)]
+        agent = ReplayAgent(np.stack([_between(actions, time_s, seconds) for time_s in times_s], axis=1))
+        upright = _UprightProbe(self._posture)
+        walk(worlds, agent, Script(np.zeros((ticks, 1, 3))), (upright, probe))
+        self.up_s = upright.up_s
+        return upright.up
+
+
+class _UprightProbe:
+    """Which robots hold the posture at each tick, whatever they did before."""
+
+    def __init__(self, posture: Posture) -> None:
+        self._posture = posture
+
+    def start(self, worlds: Worlds, script: Script) -> None:
+        """Nobody has been up yet."""
+        self.up, self.up_s = np.zeros((script.n_ticks, worlds.n), dtype=bool), np.zeros(worlds.n)
+
+    def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
+        """Look at them as if they had just started."""
+        falls = Falls(self._posture, worlds.n, worlds.control_dt_s)
+        falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2])
+        self.up[k] = falls.risen & worlds.alive
+        self.up_s += worlds.control_dt_s * self.up[k]
+
+
+class _NearnessProbe:
+    """How near each robot came to the posture, from 0 to 1; a robot that turns fast is less near."""
+
+    def __init__(self, posture: Posture) -> None:
+        self._posture = posture
+
+    def start(self, worlds: Worlds, script: Script) -> None:
+        """Nobody has come near."""
+        self.nearest = np.zeros(worlds.n)
+
+    def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
+        """Keep the best of tilt, height and calm together."""
+        upright = -gravity_in_base(self._posture.frame(worlds.base_quaternion))[:, 2]
+        height = np.clip(worlds.base_position_m[:, 2] / self._posture.height_m, 0.0, 1.0)
+        calm = np.exp(-np.square(np.abs(worlds.base_velocity[:, 3:]).sum(axis=1) / CALM_RAD_S))
+        self.nearest = np.maximum(self.nearest, np.square(0.5 + 0.5 * upright) * height * (0.7 + 0.3 * calm))
+
+
+class _StatesProbe:
+    """Keeps the states after each tick, in the order of the fields of `Starts`."""
+
+    def start(self, worlds: Worlds, script: Script) -> None:
+        """Nothing is kept yet."""
+        self.kept: list[tuple[np.ndarray, ...]] = []
+
+    def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
+        """Keep them, with the action that led there."""
+        base, height_m = worlds.base_quaternion, worlds.base_position_m[:, 2]
+        self.kept.append(
+            (worlds.joint_position_rad, base, height_m, worlds.joint_velocity_rad_s, worlds.base_velocity, action)
+        )

@@ -1,4 +1,8 @@
-"""Worlds around an adaptation: the fitted simulator, with what the fit left open drawn anew for each world."""
+"""Worlds to train in: the fitted simulator, with what the fit left open drawn anew for each world.
+
+This is domain randomization of the dynamics (Peng et al. 2018, Sim-to-real transfer of robotic control with dynamics
+randomization), with the ranges that a fit found in place of ranges by hand.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,11 +44,11 @@ class KnobRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
-    """Draws worlds: the adaptation, spans of its knobs, and a table for what it does not set."""
+class WorldSampler:
+    """Draws worlds: the adaptation, ranges of its knobs, and a table for what it does not set."""
 
     physics: Physics
-    spans: tuple[KnobRange, ...]  # those of one parameter together
+    ranges: tuple[KnobRange, ...]  # those of one parameter together
     rest: Randomization
     fitted_hz: float  # rate of the physics that torque noise was fitted at
     noisy: bool  # whether the adaptation has torque noise
@@ -58,13 +62,13 @@ class Around:
         """Give every world its own robot; what was drawn, scaled to -1 .. 1, (n, n_drawn), for the critic's eyes."""
         self.physics.apply(worlds)
         seen = [self.rest.draw(worlds, rng)]
-        for parameter in dict.fromkeys(span.parameter for span in self.spans):
+        for parameter in dict.fromkeys(knob.parameter for knob in self.ranges):
             array = np.array(worlds.get(parameter))
-            for span in self.spans:
-                if span.parameter == parameter:
+            for knob in self.ranges:
+                if knob.parameter == parameter:
                     unit = rng.uniform(-1, 1, (worlds.n, 1))
-                    value = span.low + (unit + 1) / 2 * (span.high - span.low)
-                    array.reshape(worlds.n, -1)[:, list(span.entries) or slice(None)] = value
+                    value = knob.low + (unit + 1) / 2 * (knob.high - knob.low)
+                    array.reshape(worlds.n, -1)[:, list(knob.entries) or slice(None)] = value
                     seen.append(unit)
             worlds.set(parameter, array)
         if self.noisy:
@@ -75,7 +79,7 @@ class Around:
 
     def mirror(self, worlds: Worlds, joints: Signed) -> list[Signed]:
         """How what `draw` returns looks in a mirror; only of an adaptation that is symmetric."""
-        images = [_image(span, self.spans, joints) for span in self.spans]
+        images = [_image(knob, self.ranges, joints) for knob in self.ranges]
         if any(image is None for image in images):
             raise FitError("the adaptation is not symmetric, so its worlds have no mirror image")
         index = np.array([image[0] for image in images if image is not None], dtype=int)
@@ -83,31 +87,30 @@ class Around:
         return [*self.rest.mirror(worlds, joints), (index, sign)]
 
 
-def around(adaptation: Adaptation, robot: Robot, spread: float, table: Randomization) -> Around:
+def world_sampler(adaptation: Adaptation, robot: Robot, spread: float, table: Randomization) -> WorldSampler:
     """Knobs over `spread` times their 90 % intervals, and of the table what the adaptation leaves alone."""
     priors = read_priors()
     probe = Worlds(robot, 1, threads=1, torque_speed=adaptation.physics(robot).torque_speed)
     knobs = [knob for knob in adaptation.knobs if knob.parameter in adaptation.settings]
-    knobs.sort(
-        key=lambda knob: [one.parameter for one in adaptation.knobs].index(knob.parameter)
-    )  # of one parameter together
-    spans = tuple(_span(knob, spread, priors.get(knob.parameter), probe) for knob in knobs)
+    order = [knob.parameter for knob in adaptation.knobs]
+    knobs.sort(key=lambda knob: order.index(knob.parameter))  # of one parameter together
+    ranges = tuple(_range(knob, spread, priors.get(knob.parameter), probe) for knob in knobs)
     settled = set(adaptation.settings)
     settled |= SAME_MASS if settled & SAME_MASS else set()
-    settled |= TRADED if {span.parameter for span in spans} & TRADED_FOR or adaptation.network is not None else set()
-    rest = replace(table, spreads=tuple(one for one in table.spreads if one.name not in settled))
+    settled |= TRADED if {knob.parameter for knob in ranges} & TRADED_FOR or adaptation.network is not None else set()
+    rest = replace(table, spreads=tuple(entry for entry in table.spreads if entry.name not in settled))
     fitted_hz: Any = adaptation.provenance.get("physics_hz")
     hz = float(fitted_hz) if is_number(fitted_hz) and fitted_hz > 0 else robot.physics_hz
-    return Around(adaptation.physics(robot), spans, rest, hz, "torque_noise_nm" in adaptation.settings)
+    return WorldSampler(adaptation.physics(robot), ranges, rest, hz, "torque_noise_nm" in adaptation.settings)
 
 
-def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
+def asymmetry(adaptation: Adaptation, sampler: WorldSampler, robot: Robot) -> str:
     """What keeps the adapted robot from being its own mirror image, in words; empty where nothing does."""
     if robot.mirror is None:
         return f"{robot.name} declares no left-right symmetry"
     joints: Signed = (np.array(robot.mirror.index), np.array(robot.mirror.sign))
-    worlds = Worlds(robot, PROBES, threads=1, torque_speed=found.torque_speed)
-    found.physics.apply(worlds)
+    worlds = Worlds(robot, PROBES, threads=1, torque_speed=sampler.torque_speed)
+    sampler.physics.apply(worlds)
     if not _mirrors(worlds, joints):
         return "what the adaptation adds in torque or action differs between left and right"
     for name in adaptation.settings:
@@ -128,9 +131,9 @@ def asymmetry(adaptation: Adaptation, found: Around, robot: Robot) -> str:
                     f"{name} differs between left and right ({here} has {value[k]:.3g}, {there}"
                     f" {value[joints[0][k]]:.3g}{unit}{turned})"
                 )
-    for span in found.spans:
-        if _image(span, found.spans, joints) is None:
-            return f"the range of {span.name} differs between left and right"
+    for knob in sampler.ranges:
+        if _image(knob, sampler.ranges, joints) is None:
+            return f"the range of {knob.name} differs between left and right"
     return ""
 
 
@@ -158,33 +161,33 @@ def _mirrors(worlds: Worlds, joints: Signed) -> bool:
     return all(np.allclose(image(there), mirrored, rtol=1e-4, atol=1e-4) for there, mirrored in pairs)
 
 
-def _image(span: KnobRange, spans: tuple[KnobRange, ...], joints: Signed) -> tuple[int, float] | None:
-    """Place of the span that a mirror turns this one into, and the sign with which it does; None where
+def _image(knob: KnobRange, ranges: tuple[KnobRange, ...], joints: Signed) -> tuple[int, float] | None:
+    """Place of the range that a mirror turns this one into, and the sign with which it does; None where
     there is none.
     """
-    per, sign = PARAMETERS[span.parameter].per, 1.0
-    entries = set(span.entries)
+    per, sign = PARAMETERS[knob.parameter].per, 1.0
+    entries = set(knob.entries)
     if per == "joint" and entries:
         entries = {int(joints[0][k]) for k in entries}
-        signs = {float(joints[1][k]) for k in entries} if PARAMETERS[span.parameter].turns_in_mirror else {1.0}
+        signs = {float(joints[1][k]) for k in entries} if PARAMETERS[knob.parameter].turns_in_mirror else {1.0}
         if len(signs) > 1:
             return None
         sign = signs.pop()
-    elif per == "joint" and PARAMETERS[span.parameter].turns_in_mirror:
+    elif per == "joint" and PARAMETERS[knob.parameter].turns_in_mirror:
         return None
     elif per == "axis":
         if len(entries) != 1:
             return None
         sign = -1.0 if entries == {1} else 1.0
-    low, high = (span.low, span.high) if sign > 0 else (-span.high, -span.low)
-    for place, other in enumerate(spans):
-        if other.parameter == span.parameter and set(other.entries) == entries:
+    low, high = (knob.low, knob.high) if sign > 0 else (-knob.high, -knob.low)
+    for place, other in enumerate(ranges):
+        if other.parameter == knob.parameter and set(other.entries) == entries:
             same = np.allclose((other.low, other.high), (low, high), rtol=EQUAL, atol=EQUAL)
             return (place, sign) if same else None
     return None
 
 
-def _span(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> KnobRange:
+def _range(knob: Fitted, spread: float, prior: Prior | None, probe: Worlds) -> KnobRange:
     """The interval, widened around the value and cut at what the knob and the parameter may be."""
     low, high, cut = plausible(knob, prior, spread)
     names = probe.names(knob.parameter)

@@ -74,10 +74,11 @@ class Starts:
         return len(self.height_m)
 
     def __getitem__(self, rows: np.ndarray) -> "Starts":
-        return Starts(*(getattr(self, one.name)[rows] for one in fields(self)))
+        return Starts(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def __add__(self, other: "Starts") -> "Starts":
-        return Starts(*(np.concatenate([getattr(self, one.name), getattr(other, one.name)]) for one in fields(self)))
+        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        return Starts(*(np.concatenate(pair) for pair in pairs))
 
     def turned(self, yaw: np.ndarray) -> "Starts":
         """The same robots after a turn about the vertical, (n,) rad."""

@@ -41,15 +41,16 @@ class Reward:
     def of(self, motion: rewards.Motion, n: int) -> np.ndarray:
         """The reward of each of n robots, (n,); a user's own function may do anything, and is named when it does."""
         try:
-            given = self.function(motion)
-            values = np.asarray(given, dtype=float)
+            returned = self.function(motion)
+            values = np.asarray(returned, dtype=float)
         except SurefootError:
             raise
         except (Exception, SystemExit) as reason:
             raise TaskError(f"the reward {self.name} raised {raised_by_user(reason)}") from reason
         if values.shape != (n,):
             raise TaskError(
-                f"the reward {self.name} returned {shown(given)}; it must return one number for each of the {n} robots"
+                f"the reward {self.name} returned {shown(returned)}; it must return one number for each of the {n}"
+                " robots"
             )
         if not np.isfinite(values).all():
             raise TaskError(
@@ -189,7 +190,7 @@ BIPED_PUSH_M_S = 0.2  # at 0.5 a robot on two points has to step at once, before
 
 def _within(wanted: CommandRange, robot: Robot) -> CommandRange:
     """What is wanted of the robot's own commands; refuses a robot that has none of them."""
-    found = []
+    ranges = []
     for name, (low, high), (least, most) in zip(
         ("vx_m_s", "vy_m_s", "wz_rad_s"), wanted, robot.contract.command_range, strict=True
     ):
@@ -198,8 +199,8 @@ def _within(wanted: CommandRange, robot: Robot) -> CommandRange:
                 f"command_range of {robot.name} has {name} from {least:g} to {most:g}, and none of it is in the {low:g}"
                 f" to {high:g} of a robot on its hind legs; widen it in {robot.path}"
             )
-        found.append((max(low, least), min(high, most)))
-    vx, vy, wz = found
+        ranges.append((max(low, least), min(high, most)))
+    vx, vy, wz = ranges
     return vx, vy, wz
 
 
@@ -222,11 +223,9 @@ def raised_by_user(reason: BaseException) -> str:
     """What a user's own code raised, with the line that did, for a sentence."""
     frames = traceback.extract_tb(reason.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if "surefoot" not in Path(frame.filename).parts), None)
-    said = one_line(reason) if str(reason) else ""
-    return (
-        f"{type(reason).__name__}{f'({said})' if isinstance(reason, SystemExit) else f': {said}' if said else ''}"
-        + (f", in its line {line}" if line else "")
-    )
+    message = one_line(reason) if str(reason) else ""
+    message = f"({message})" if isinstance(reason, SystemExit) else f": {message}" if message else ""
+    return f"{type(reason).__name__}{message}" + (f", in its line {line}" if line else "")
 
 
 def _task_from_file(path: Path, robot: Robot) -> Task:
@@ -267,7 +266,7 @@ def _task_from_file(path: Path, robot: Robot) -> Task:
 def _refuse_nonsense(task: Task, path: Path) -> None:
     """A user's own task may hold anything; what training would stumble over is said first."""
     if not task.rewards or not all(
-        isinstance(one, Reward) and callable(one.function) and is_number(one.weight) for one in task.rewards
+        isinstance(reward, Reward) and callable(reward.function) and is_number(reward.weight) for reward in task.rewards
     ):
         raise TaskError(
             f"the rewards of {path} must be a tuple of surefoot.learn.task.Reward(function, weight), at least one"

@@ -1,4 +1,4 @@
-"""Training a policy from a task alone, with the head start that the task names."""
+"""Training a policy from a task alone, after behaviour cloning of the teacher that the task names."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ import torch
 
 from surefoot import __version__
 from surefoot.errors import SurefootError, nearest
-from surefoot.learn.behaviour_cloning import head_start
+from surefoot.learn.behaviour_cloning import clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.loop import Course, Inspect, Length, Show, TrainingProgress, learn
 from surefoot.learn.mirror import SymmetryAugmentation
@@ -62,12 +62,12 @@ def train(
     def begin(env: WalkEnv, learner: Learner) -> bool:
         if task.teacher is None:
             return False
-        started = head_start(env, learner.actor.mlp, task.teacher, seed)
-        if started.taught:
-            learner.start_taught(settings.taught_std)
+        cloned = clone_teacher(env, learner.actor.mlp, task.teacher, seed)
+        if cloned.taught:
+            learner.set_exploration(settings.taught_std)
         if say is not None:
-            say(started.says)
-        return started.taught
+            say(cloned.says)
+        return cloned.taught
 
     contract = (
         robot.contract if task.posture.level else dataclasses.replace(robot.contract, command_range=task.command_range)
@@ -83,7 +83,7 @@ def train(
 
 def settings_of(task: Task, worlds: int | None = None) -> PPOSettings:
     """PPO as the task asks for it; with another number of worlds where one is given."""
-    known = {one.name for one in dataclasses.fields(PPOSettings)}
+    known = {field.name for field in dataclasses.fields(PPOSettings)}
     for name in task.learning:
         if name not in known:
             raise TaskError(f"the task {task.name} asks for {name!r} of PPO{nearest(name, sorted(known))}")

@@ -1,10 +1,10 @@
-"""Trim: what a policy that walks is off by, command for command, taken out of the command that it hears.
+"""Trim: a feed-forward correction of the command, for what a policy that walks is off by.
 
 A policy answers a command with a velocity that is off by much the same every time: too fast, or pulling to one side.
-Minutes of training wear such an error down slowly, since one stride hides it; a few seconds of walking measure it. The
-command c is replaced by c + [1, c] @ table, which lets the robot be where it was told to be after a command was held
-for a while, its start from standing included, and which is folded into the first layer of the network: the file stays a
-plain policy.
+Minutes of training wear such an error down slowly, since one stride hides it; a few seconds of walking measure it. An
+affine model of the error over the command, fitted by least squares, replaces the command c by c + [1, c] @ table. With
+it the robot is where it was told to be after a command was held for a while, its start from standing included. The
+table is folded into the first layer of the network, so the file stays a plain policy.
 """
 
 import dataclasses
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from surefoot.files import json_ready
-from surefoot.learn.drift import astray
+from surefoot.learn.drift import drift_speed
+from surefoot.learn.mean_velocity import more_fell, velocities
 from surefoot.learn.network import Chain
 from surefoot.learn.task import draw_commands
-from surefoot.learn.walks import more_fell, velocities
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
 from surefoot.sim.worlds import Worlds
@@ -60,8 +60,8 @@ class Trim:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        found: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"table": self.table.tolist()})
-        return found
+        content: dict[str, Any] = json_ready(dataclasses.asdict(self) | {"table": self.table.tolist()})
+        return content
 
 
 def trim(robot: Robot, policy: OnnxPolicy, make_worlds: MakeWorlds, seconds: float, seed: int = 0) -> Trim:
@@ -103,11 +103,11 @@ def _judged(table: np.ndarray, command: np.ndarray, before: np.ndarray, after: n
     """
     fell = [~np.isfinite(error).all(axis=1) for error in (before, after)]
     up = ~(fell[0] | fell[1])
-    off = [astray(command, error)[up] for error in (before, after)]
-    before_m_s, after_m_s = (float(one.mean()) if up.any() else np.nan for one in off)
+    drift = [drift_speed(command, error)[up] for error in (before, after)]
+    before_m_s, after_m_s = (float(speed.mean()) if up.any() else np.nan for speed in drift)
     stands = ~command[up].any(axis=1)
-    creep_m_s = float((off[1] - off[0])[stands].mean()) if stands.any() else 0.0
-    chance_m_s = float((off[0] - off[1]).std() / np.sqrt(max(up.sum(), 1)))
+    creep_m_s = float((drift[1] - drift[0])[stands].mean()) if stands.any() else 0.0
+    chance_m_s = float((drift[0] - drift[1]).std() / np.sqrt(max(up.sum(), 1)))
     reason = ""
     if more_fell(*fell):
         reason = f"{fell[1].sum()} of {len(command)} fell with it, {fell[0].sum()} without"

@@ -83,16 +83,16 @@ def stand_on_hind_legs(robot: Robot) -> StandingPose:
     )
     best, least = search.mean, math.inf
     for _ in range(GENERATIONS):
-        asked = [search.ask() for _ in range(POPULATION)]
-        told = [(point, scale.score(low + point * (high - low))) for point in asked]
-        search.tell(told)
-        point, score = min(told, key=lambda one: one[1])
+        points = [search.ask() for _ in range(POPULATION)]
+        scored = [(point, scale.score(low + point * (high - low))) for point in points]
+        search.tell(scored)
+        point, score = min(scored, key=lambda point_and_score: point_and_score[1])
         if score < least:
             best, least = point, score
-    found = scale.weigh(np.round(low + best * (high - low), 4))
-    share = np.abs(found.torque_nm) / np.array(robot.contract.torque_limit_nm)
+    stand = scale.weigh(np.round(low + best * (high - low), 4))
+    share = np.abs(stand.torque_nm) / np.array(robot.contract.torque_limit_nm)
     way_out = "`surefoot train my_task.py` takes a task with a posture of your own"
-    if found.off_m > BALANCED_M or scale.crowded(found.posture):
+    if stand.off_m > BALANCED_M or scale.crowded(stand.posture):
         raise TaskError(
             f"{robot.name} has no pose in which its centre of mass is above {left.feet[0]} and {right.feet[0]} and the"
             f" rest off the floor; {way_out}"
@@ -101,11 +101,11 @@ def stand_on_hind_legs(robot: Robot) -> StandingPose:
         worst = int(share.argmax())
         raise TaskError(
             f"{robot.name} cannot hold itself on {left.feet[0]} and {right.feet[0]}: {robot.contract.joints[worst]}"
-            f" would need {abs(found.torque_nm[worst]):.3g} N·m of {robot.contract.torque_limit_nm[worst]:g} at rest,"
+            f" would need {abs(stand.torque_nm[worst]):.3g} N·m of {robot.contract.torque_limit_nm[worst]:g} at rest,"
             f" and at most {MOST_TORQUE:.0%} leave room for walking; {way_out}"
         )
-    _refuse_out_of_reach(found, robot, way_out)
-    return found
+    _refuse_out_of_reach(stand, robot, way_out)
+    return stand
 
 
 def _refuse_out_of_reach(stand: StandingPose, robot: Robot, way_out: str) -> None:
@@ -196,13 +196,13 @@ class _Scale:
 
     def score(self, joints_rad: np.ndarray) -> float:
         """What is bad about a pose of the left hind leg."""
-        found = self.weigh(joints_rad)
-        near, close = self._crowding(found.posture.height_m)
+        stand = self.weigh(joints_rad)
+        near, close = self._crowding(stand.posture.height_m)
         effort = float(
-            np.square(found.torque_nm / self._limit)[np.concatenate([self._left.joints, self._right.joints])].mean()
+            np.square(stand.torque_nm / self._limit)[np.concatenate([self._left.joints, self._right.joints])].mean()
         )
         away = float(np.square(joints_rad - self._pose[self._left.joints]).sum())  # decides where no torque does
-        return effort + (found.off_m / OFF_M) ** 2 + 10 * (near**2 + close**2) + 1e-2 * away
+        return effort + (stand.off_m / OFF_M) ** 2 + 10 * (near**2 + close**2) + 1e-2 * away
 
     def weigh(self, joints_rad: np.ndarray) -> StandingPose:
         """The robot upright with its left hind leg so, and the right one as its image."""

@@ -30,7 +30,9 @@ def join_logs(paths: Sequence[Path]) -> RobotLog:
         order = np.unique(log.episode, return_inverse=True)[1].astype(np.int32)
         episode.append(order + np.int32(first))
         first += log.n_episodes
-    columns = {name: np.concatenate([getattr(log, name) for log in logs]) for name in ("time_s", *names)}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(log, name) for log in logs]) for name in ("time_s", *names)
+    }
     return RobotLog(logs[0].joints, np.concatenate(episode), metadata=_metadata(paths, logs), **columns)
 
 

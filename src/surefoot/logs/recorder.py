@@ -5,6 +5,7 @@ base state.
 import math
 import os
 from collections.abc import Callable
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -142,9 +143,8 @@ def record(
             **({} if speed_m_s is None else {"speed_m_s": list(speed_m_s)}),
         },
     }
-    return RobotLog(
-        joints=contract.joints, metadata=metadata, **{name: np.concatenate(values) for name, values in parts.items()}
-    )
+    columns: dict[str, Any] = {name: np.concatenate(values) for name, values in parts.items()}
+    return RobotLog(joints=contract.joints, metadata=metadata, **columns)
 
 
 def _ticks(contract: Contract, rollouts: int, seconds: float, hold_s: float) -> int:

@@ -64,6 +64,7 @@ class RobotLog:
     # (rows, 6) linear in the world frame, m/s, and angular in the base frame, rad/s
     base_velocity: np.ndarray | None = None
     metadata: dict[str, Any] = field(default_factory=dict)  # robot and policy hashes, rate, source
+    path: Path | None = None  # the file that it was read from
 
     @property
     def n_episodes(self) -> int:
@@ -105,14 +106,15 @@ def write_log(log: RobotLog, path: Path) -> str:
     return file_hash(path)
 
 
-def read_log(path: Path) -> RobotLog:
+def read_log(path: str | Path) -> RobotLog:
     """Read a log that `write_log` wrote."""
+    path = Path(path)
     table = read_table(path, ("episode", "time_s", *REQUIRED, *OPTIONAL))
     content = _metadata(table, path)
     joints = tuple(content.pop("joints"))
     if not table.num_rows:
         raise LogError(f"{path} is a robot log without rows; record it again")
-    arrays: dict[str, np.ndarray] = {}
+    arrays: dict[str, Any] = {}
     for name in ("episode", "time_s", *REQUIRED, *OPTIONAL):
         count = table.column_names.count(name)
         if count > 1:
@@ -124,7 +126,7 @@ def read_log(path: Path) -> RobotLog:
     episode = arrays["episode"]
     if (episode[1:] < episode[:-1]).any():
         raise LogError(f"{path}: the column 'episode' goes back; the rows of an episode must lie together, in order")
-    return RobotLog(joints=joints, metadata=content, **arrays)
+    return RobotLog(joints=joints, metadata=content, path=path, **arrays)
 
 
 def _metadata(table: pa.Table, path: Path) -> dict[str, Any]:

@@ -51,8 +51,11 @@ def gap_page(
     title: str,
     scores: Sequence[Score] = (),
     cost: str = "wasserstein",
+    follow: str = "",
 ) -> str:
-    """The page of a measured gap; `checked` is what the doctor said of the log, `cost` the one that decides."""
+    """The page of a measured gap; `checked` is what the doctor said of the log, `cost` the one that decides, `follow`
+    the command that follows.
+    """
     gap = measured.gap
     chosen = next((score for score in scores if score.name == cost and cost != "wasserstein"), None)
     there = gap.measurable if chosen is None else chosen.measurable
@@ -68,7 +71,7 @@ def gap_page(
         " other noise. The robot to itself: halves of its episodes, corrected for their other commands and smaller"
         " number.",
     )
-    _diagnosis(page, diagnosis, there)
+    _diagnosis(page, diagnosis, there, follow)
     _where(page, gap)
     page.section("Where they differ most")
     page.panels(
@@ -159,7 +162,7 @@ def _headline(gap: Gap, width: int) -> str:
     return bars(rows, "× spread", floor=gap.total_limit, floor_label="measurable above", width=width, row_px=26)
 
 
-def _diagnosis(page: Page, diagnosis: Diagnosis | None, there: bool) -> None:
+def _diagnosis(page: Page, diagnosis: Diagnosis | None, there: bool, follow: str) -> None:
     page.section("What kind of gap it is")
     if diagnosis is None:
         page.text(
@@ -175,7 +178,6 @@ def _diagnosis(page: Page, diagnosis: Diagnosis | None, there: bool) -> None:
         if diagnosis.evaluations
         else ""
     )
-    follow = diagnosis.next_command
     facts = [
         ("Where", diagnosis.where),
         ("What to do", diagnosis.advice),

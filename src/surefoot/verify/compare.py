@@ -1,5 +1,11 @@
-"""Two policies in one simulator, compared episode by episode: figures, their change, and falls, with what
-chance would do.
+"""Two policies in one simulator, compared episode by episode: figures, their change, and falls, with what chance would
+do.
+
+Both policies walk the same episodes (common random numbers), so changes are judged as paired differences, by Student's
+t interval. Falls are counted where only one of the two fell: the exact form of McNemar's test (McNemar 1947, Note on
+the sampling error of the difference between correlated proportions or percentages), a sign test on these episodes.
+Where the worst of several comparisons counts, intervals are widened after Bonferroni (Dunn 1961, Multiple comparisons
+among means): with k tries each has the level 1 - (1 - level) / k.
 """
 
 import math
@@ -43,7 +49,7 @@ class FallCounts:
 
     @property
     def chance(self) -> float:
-        """Probability of so many new falls if both policies fell alike: the sign test on episodes where they differ."""
+        """Probability of so many new falls if both policies fell alike: McNemar's exact test."""
         only_before = self.before - (self.after - self.only_after)
         differ = only_before + self.only_after
         return sum(math.comb(differ, k) for k in range(self.only_after, differ + 1)) / 2**differ
@@ -57,7 +63,7 @@ class FallCounts:
     def together(falls: Sequence["FallCounts"]) -> "FallCounts":
         """Of several simulators."""
         return FallCounts(
-            *(sum(getattr(one, name) for one in falls) for name in ("episodes", "before", "after", "only_after"))
+            *(sum(getattr(counts, name) for counts in falls) for name in ("episodes", "before", "after", "only_after"))
         )
 
 
@@ -141,16 +147,18 @@ def estimate(values: np.ndarray, level: float = LEVEL) -> Estimate:
     return Estimate(mean, mean - half, mean + half, len(values))
 
 
-def widened(one: Estimate, tries: int) -> Estimate:
-    """With an interval for the best of several tries, where one of LEVEL is given."""
-    if one.count < 2:
-        return one
-    half = one.half * student(1 - (1 - LEVEL) / tries, one.count - 1) / student(LEVEL, one.count - 1)
-    return Estimate(one.value, one.value - half, one.value + half, one.count)
+def widened(single: Estimate, tries: int) -> Estimate:
+    """With an interval for the best of several tries (Bonferroni), from one for a single try at LEVEL."""
+    if single.count < 2:
+        return single
+    half = single.half * student(1 - (1 - LEVEL) / tries, single.count - 1) / student(LEVEL, single.count - 1)
+    return Estimate(single.value, single.value - half, single.value + half, single.count)
 
 
 def student(level: float, degrees: int) -> float:
-    """Half-width of the central `level` of Student's t distribution: exact for 1 and 2 degrees, then Cornish-Fisher."""
+    """Half-width of the central `level` of Student's t distribution: exact for 1 and 2 degrees, then Cornish-Fisher
+    (Abramowitz and Stegun 1964, Handbook of mathematical functions, 26.7.5).
+    """
     p = 0.5 + level / 2
     if degrees == 1:
         return math.tan(math.pi * (p - 0.5))

@@ -19,10 +19,22 @@ import numpy as np
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
-from surefoot.sim.falls import Falls
-from surefoot.sim.frames import in_heading_frame, turned_back, yaw_of
+from surefoot.sim.probes import (
+    ActionChangeProbe,
+    ActionChangeRecord,
+    EffortProbe,
+    EffortRecord,
+    FallProbe,
+    FallRecord,
+    PathProbe,
+    PathRecord,
+    TrackingProbe,
+    TrackingRecord,
+    pooled_mean,
+)
+from surefoot.sim.walk import Script, planar_push, rise_ticks, walk
 from surefoot.sim.worlds import Worlds
-from surefoot.verify.nonfinite import NonFinite, NonFiniteWatch, nonfinite
+from surefoot.verify.nonfinite import NonFinite, NonFiniteProbe, nonfinite
 
 EPISODE_S = 10.0
 HOLD_S = 5.0  # how long each random command is held
@@ -129,6 +141,12 @@ def directions_of(robot: Robot) -> dict[str, tuple[float, float, float]]:
     return {name: (float(a), float(b), float(c)) for name, (a, b, c) in wanted.items() if any((a, b, c))}
 
 
+def settled(n_ticks: int, control_hz: float) -> np.ndarray:
+    """Ticks that count as tracking, (n_ticks,): all but the first `SETTLE_S` of each random command."""
+    hold, settle = (round(time_s * control_hz) for time_s in (HOLD_S, SETTLE_S))
+    return np.arange(n_ticks) % hold >= settle
+
+
 def evaluate(
     robot: Robot,
     make_worlds: Callable[[int], Worlds],
@@ -145,137 +163,106 @@ def evaluate(
     if episodes < 1 or straight_episodes < 1:
         raise SurefootError(f"{min(episodes, straight_episodes)} episodes measure nothing; run at least 1")
     contract, directions, posture = robot.contract, directions_of(robot), robot.posture
-    rise = round(posture.rise_s * contract.control_hz)  # ticks before anything is measured
+    rise = rise_ticks(robot)
     walking = 2 * episodes + straight_episodes * len(directions)
     n = walking + (episodes if rise else 0)
-    ticks = round(EPISODE_S * contract.control_hz)
-    drift_ticks = round(DRIFT_S * contract.control_hz)
+    ticks, drift_ticks, push_ticks, hold = (
+        round(time_s * contract.control_hz) for time_s in (EPISODE_S, DRIFT_S, PUSH_EVERY_S, HOLD_S)
+    )
     rng = np.random.default_rng([seed, 11])
     low, high = np.array(contract.command_range).T
-    hold = round(HOLD_S * contract.control_hz)
     drawn = rng.uniform(low, high, (episodes, -(-ticks // hold), 3)).repeat(hold, axis=1)[:, :ticks]
     command = np.zeros((n, ticks, 3))  # the last episodes, where there are any, stand
     command[:episodes] = command[episodes : 2 * episodes] = drawn
     for i, value in enumerate(directions.values()):
         start = 2 * episodes + i * straight_episodes
         command[start : start + straight_episodes] = value
+    joints = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (n, contract.n_joints))
+    pushed = np.arange(episodes, 2 * episodes)
+    pushes = tuple(
+        planar_push(k - 1, pushed, PUSH_M_S, rng.uniform(0, 2 * np.pi, episodes))
+        for k in range(push_ticks, ticks + 1, push_ticks)
+    )
 
     worlds, agent = make_worlds(n), make_agent(n)
-    limits = np.array(contract.position_limit_rad).T
-    joints = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (n, contract.n_joints))
-    worlds.reset(joint_position_rad=np.clip(joints, *limits))
+    worlds.reset(joint_position_rad=np.clip(joints, *np.array(contract.position_limit_rad).T))
     agent.reset(None)
-    trace = _Trace(n, ticks)
-    down = np.zeros(n, dtype=bool)
-    previous = np.zeros((n, contract.n_joints))
-    pushed = np.arange(episodes, 2 * episodes)
-    push_ticks = round(PUSH_EVERY_S * contract.control_hz)
-    falls, risen_s = Falls(posture, n, contract.control_dt_s), np.full(n, np.nan)
-    began, heading = np.zeros((n, 3)), np.zeros(n)
-    watch = NonFiniteWatch(n)
-    for k in range(-rise, ticks):
-        told = command[:, k] if k >= 0 else np.zeros((n, 3))
-        action = agent.act(worlds.sensors, told)
-        watch.look(action, told, k + rise)
-        worlds.step(action)
-        if k >= 0 and (k + 1) % push_ticks == 0:
-            angle = rng.uniform(0, 2 * np.pi, episodes)
-            kick = np.zeros((episodes, 6))
-            kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
-            worlds.kick(kick, pushed)
-        down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
-        risen_s[falls.risen & np.isnan(risen_s)] = (k + 1 + rise) * contract.control_dt_s
-        quaternion, base = posture.frame(worlds.base_quaternion), worlds.base_velocity
-        if progress is not None:
-            progress(k + 1 + rise, rise + ticks)
-        if k < 0:
-            began, heading, previous = worlds.base_position_m, yaw_of(quaternion), action
-            continue
-        velocity, turn = in_heading_frame(base[:, :3], quaternion), posture.turned(base[:, 3:])[:, 2]
-        trace.velocity_error[:, k] = np.linalg.norm(command[:, k, :2] - velocity[:, :2], axis=1)
-        trace.turn_error[:, k] = np.abs(command[:, k, 2] - turn)
-        trace.power_w[:, k] = np.maximum(worlds.torque_nm * worlds.joint_velocity_rad_s, 0).sum(axis=1)
-        trace.speed[:, k] = np.linalg.norm(base[:, :2], axis=1)
-        trace.change[:, k] = np.abs(action - previous).mean(axis=1)
-        trace.down[:, k] = down
-        previous = action
-        if k + 1 == drift_ticks:
-            place, yaw = turned_back(worlds.base_position_m - began, heading), yaw_of(quaternion) - heading
+    tracking, effort, change = TrackingProbe(posture), EffortProbe(), ActionChangeProbe()
+    falls, path, finite = FallProbe(posture), PathProbe(posture, (drift_ticks,)), NonFiniteProbe()
+    script = Script(command.swapaxes(0, 1), n_rise=rise, pushes=pushes)
+    walk(worlds, agent, script, (tracking, effort, change, falls, path, finite), progress)
 
-    settle = round(SETTLE_S * contract.control_hz)
-    settled = (np.arange(ticks) % hold) >= settle
-    weight_n = robot.mass_kg * GRAVITY_M_S2
+    walked = _Walked(robot, tracking.result(), effort.result(), change.result(), falls.result(), path.result())
     unstable = {failure.world for failure in worlds.failures}
     straight = {}
     for i, (name, value) in enumerate(directions.items()):
         rows = np.arange(2 * episodes + i * straight_episodes, 2 * episodes + (i + 1) * straight_episodes)
-        straight[name] = trace.straight(rows, value, drift_ticks, settle, place, yaw)
+        straight[name] = walked.straight(rows, value, drift_ticks)
     return Evaluation(
-        walk=trace.walk(np.arange(episodes), settled, weight_n, contract.control_dt_s, unstable),
-        pushed=trace.walk(pushed, settled, weight_n, contract.control_dt_s, unstable),
+        walk=walked.random(np.arange(episodes), unstable),
+        pushed=walked.random(pushed, unstable),
         directions=straight,
-        stand=_stand(risen_s[walking:], down[walking:], posture.rise_s) if rise else None,
-        nonfinite=nonfinite([(watch, np.arange(n))], contract.control_dt_s),
+        stand=walked.stand(np.arange(walking, n)) if rise else None,
+        nonfinite=nonfinite([(finite.result(), np.arange(n))], contract.control_dt_s),
     )
 
 
-def _stand(risen_s: np.ndarray, down: np.ndarray, in_time_s: float) -> Stand:
-    rose = risen_s < in_time_s + 1e-6
-    return Stand(episodes=len(rose), rose=int(rose.sum()), stood=int((rose & ~down).sum()), rise_s=_mean(risen_s, rose))
+@dataclass(frozen=True, eq=False)
+class _Walked:
+    """What the probes of one batch measured, and the figures of a group of its rows."""
 
+    robot: Robot
+    tracking: TrackingRecord
+    effort: EffortRecord
+    change: ActionChangeRecord
+    falls: FallRecord
+    path: PathRecord
 
-class _Trace:
-    """What is kept of each tick, (n, ticks)."""
-
-    def __init__(self, n: int, ticks: int):
-        self.velocity_error, self.turn_error = np.zeros((n, ticks)), np.zeros((n, ticks))
-        self.power_w, self.speed, self.change = np.zeros((n, ticks)), np.zeros((n, ticks)), np.zeros((n, ticks))
-        self.down = np.zeros((n, ticks), dtype=bool)
-
-    def walk(self, rows: np.ndarray, settled: np.ndarray, weight_n: float, dt_s: float, unstable: set[int]) -> Walk:
-        up = ~self.down[rows]
-        counted = up & settled
-        way = float((self.speed[rows] * up).sum()) * dt_s
+    def random(self, rows: np.ndarray, unstable: set[int]) -> Walk:
+        """Episodes with random commands."""
+        up, contract = ~self.falls.down[rows], self.robot.contract
+        counted = up & settled(up.shape[1], contract.control_hz)
+        way = float((self.effort.speed_m_s[rows] * up).sum()) * contract.control_dt_s
+        work = float((self.effort.power_w[rows] * up).sum()) * contract.control_dt_s
         return Walk(
             episodes=len(rows),
-            falls=int(self.down[rows, -1].sum()),
-            velocity_error_m_s=_mean(self.velocity_error[rows], counted),
-            turn_error_rad_s=_mean(self.turn_error[rows], counted),
-            cost_of_transport=float((self.power_w[rows] * up).sum()) * dt_s / max(weight_n * way, 1e-9),
-            action_change=_mean(self.change[rows][:, 1:], up[:, 1:]),
+            falls=int(self.falls.fell[rows].sum()),
+            velocity_error_m_s=pooled_mean(self.tracking.velocity_error_m_s[rows], counted),
+            turn_error_rad_s=pooled_mean(self.tracking.turn_error_rad_s[rows], counted),
+            cost_of_transport=work / max(self.robot.mass_kg * GRAVITY_M_S2 * way, 1e-9),
+            action_change=self.change.of(rows).action_change_mean(up),
             unstable=len(unstable & set(rows.tolist())),
         )
 
-    def straight(
-        self,
-        rows: np.ndarray,
-        command: tuple[float, float, float],
-        ticks: int,
-        settle: int,
-        place: np.ndarray,
-        yaw: np.ndarray,
-    ) -> Straight:
-        up = ~self.down[rows, ticks - 1]
+    def straight(self, rows: np.ndarray, command: tuple[float, float, float], ticks: int) -> Straight:
+        """Episodes in one direction, whose path was read after `ticks`."""
+        up = ~self.falls.down[rows, ticks - 1]
         size = float(np.hypot(command[0], command[1]))
         ahead = np.array([command[0], command[1]]) / size if size else np.array([1.0, 0.0])
-        way = place[rows, :2] @ ahead
-        lateral = place[rows, :2] @ np.array([-ahead[1], ahead[0]])
-        heading = np.angle(np.exp(1j * (yaw[rows] - command[2] * DRIFT_S)))
-        counted = ~self.down[rows][:, settle:ticks]
+        way = self.path.position_m[rows, 0] @ ahead
+        lateral = self.path.position_m[rows, 0] @ np.array([-ahead[1], ahead[0]])
+        heading = np.angle(np.exp(1j * (self.path.turned_rad[rows, 0] - command[2] * DRIFT_S)))
+        while_settled = slice(round(SETTLE_S * self.robot.contract.control_hz), ticks)
+        counted = ~self.falls.down[rows][:, while_settled]
         return Straight(
             command=command,
             episodes=len(rows),
             falls=int((~up).sum()),
-            way_m=_mean(way, up),
-            lateral_m=_mean(lateral, up),
-            lateral_abs_m=_mean(np.abs(lateral), up),
-            off_m=_mean(np.hypot(way - size * DRIFT_S, lateral), up),
-            heading_rad=_mean(heading, up),
-            heading_abs_rad=_mean(np.abs(heading), up),
-            velocity_error_m_s=_mean(self.velocity_error[rows][:, settle:ticks], counted),
-            turn_error_rad_s=_mean(self.turn_error[rows][:, settle:ticks], counted),
+            way_m=pooled_mean(way, up),
+            lateral_m=pooled_mean(lateral, up),
+            lateral_abs_m=pooled_mean(np.abs(lateral), up),
+            off_m=pooled_mean(np.hypot(way - size * DRIFT_S, lateral), up),
+            heading_rad=pooled_mean(heading, up),
+            heading_abs_rad=pooled_mean(np.abs(heading), up),
+            velocity_error_m_s=pooled_mean(self.tracking.velocity_error_m_s[rows][:, while_settled], counted),
+            turn_error_rad_s=pooled_mean(self.tracking.turn_error_rad_s[rows][:, while_settled], counted),
         )
 
-
-def _mean(values: np.ndarray, counted: np.ndarray) -> float:
-    return float(values[counted].mean()) if counted.any() else float("nan")
+    def stand(self, rows: np.ndarray) -> Stand:
+        """Episodes told to stand."""
+        risen_s = self.falls.risen_s[rows]
+        rose = risen_s < self.robot.posture.rise_s + 1e-6
+        stood = rose & ~self.falls.fell[rows]
+        return Stand(
+            episodes=len(rows), rose=int(rose.sum()), stood=int(stood.sum()), rise_s=pooled_mean(risen_s, rose)
+        )

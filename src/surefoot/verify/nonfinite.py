@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.robot.sensors import Sensors
+from surefoot.sim.walk import Script
+from surefoot.sim.worlds import Worlds
+
 FINITE = -1  # instead of a tick
 
 
@@ -34,25 +38,39 @@ class NonFinite:
         )
 
 
-class NonFiniteWatch:
+@dataclass(frozen=True, eq=False)
+class NonFiniteRecord:
+    """The first action of each episode that is not finite."""
+
+    first_tick: np.ndarray  # (n_worlds,) counted from the start of the rise; FINITE: there is none
+    command: np.ndarray  # (n_worlds, 3) at that tick
+
+
+class NonFiniteProbe:
     """Notes the first tick of each episode at which the action is not finite."""
 
-    def __init__(self, n: int) -> None:
-        self.tick = np.full(n, FINITE)
-        self.command = np.zeros((n, 3))
+    def start(self, worlds: Worlds, script: Script) -> None:
+        """All actions were finite so far."""
+        self._script = script
+        self._first_tick = np.full(worlds.n, FINITE)
+        self._command = np.zeros((worlds.n, 3))
 
-    def look(self, action: np.ndarray, command: np.ndarray, tick: int) -> None:
-        """Look at the actions (n, n_joints) of one tick."""
+    def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
+        """Look at the actions (n_worlds, n_joints)."""
         if np.isfinite(action).all():
             return
-        new = ~np.isfinite(action).all(axis=1) & (self.tick == FINITE)
-        self.tick[new], self.command[new] = tick, command[new]
+        new = ~np.isfinite(action).all(axis=1) & (self._first_tick == FINITE)
+        self._first_tick[new], self._command[new] = k + self._script.n_rise, self._script.command(k)[new]
+
+    def result(self) -> NonFiniteRecord:
+        """When, and under which commands."""
+        return NonFiniteRecord(self._first_tick, self._command)
 
 
-def nonfinite(parts: Sequence[tuple[NonFiniteWatch, np.ndarray]], control_dt_s: float) -> NonFinite | None:
-    """Over some rows of some watches; None where all actions were finite."""
-    tick = np.concatenate([watch.tick[rows.ravel()] for watch, rows in parts])
-    command = np.concatenate([watch.command[rows.ravel()] for watch, rows in parts])
+def nonfinite(parts: Sequence[tuple[NonFiniteRecord, np.ndarray]], control_dt_s: float) -> NonFinite | None:
+    """Over some rows of some records; None where all actions were finite."""
+    tick = np.concatenate([record.first_tick[rows.ravel()] for record, rows in parts])
+    command = np.concatenate([record.command[rows.ravel()] for record, rows in parts])
     bad = tick != FINITE
     if not bad.any():
         return None

@@ -1,9 +1,9 @@
 """One policy on several simulators at once, episode by episode: the same commands, starts and pushes everywhere.
 
-Definitions are those of `verify.evaluate`; what is kept here is one number for each episode, so that two policies can
-be compared episode by episode. Simulators that differ in settings alone are one batch of worlds; another time step, or
-something that a fit adds beside the settings, needs another. Straight walks are a batch of their own, since they are
-over sooner.
+Both this and `verify.evaluate` aggregate what the probes of `sim.probes` measure. Here each episode has a number of its
+own, so that two policies can be compared episode by episode; `action_change` is a root mean square here, and a mean
+there. Simulators that differ in parameters alone are one batch of worlds; another time step, or something that a fit
+adds beside the parameters, needs another. Straight walks are a batch of their own, since they are over sooner.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,18 @@ import numpy as np
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
-from surefoot.sim.falls import Falls
-from surefoot.sim.frames import in_heading_frame, turned_back, yaw_of
 from surefoot.sim.physics import Physics
+from surefoot.sim.probes import (
+    AccelerationProbe,
+    ActionChangeProbe,
+    EffortProbe,
+    FallProbe,
+    PathProbe,
+    TrackingProbe,
+    world_means,
+    world_sums,
+)
+from surefoot.sim.walk import Probe, Progress, Script, planar_push, rise_ticks, walk
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import (
     DRIFT_S,
@@ -28,8 +37,9 @@ from surefoot.verify.evaluate import (
     SETTLE_S,
     START_SPREAD_RAD,
     directions_of,
+    settled,
 )
-from surefoot.verify.nonfinite import NonFinite, NonFiniteWatch, nonfinite
+from surefoot.verify.nonfinite import NonFinite, NonFiniteProbe, NonFiniteRecord, nonfinite
 
 PATH_HZ = 5.0  # points of a path that is kept for drawing
 
@@ -118,49 +128,34 @@ def run_trials(
             id(physics.curves) if physics.curves else 0,
         )
         batches.setdefault(shared, []).append(i)
-    found: dict[int, Trial] = {}
+    trials: dict[int, Trial] = {}
     for b, chosen in enumerate(batches.values()):
-        alike = [places[i] for i in chosen]
-        courses = _random_course(robot, alike, seconds, seed), _straight_course(robot, alike, seconds, seed)
-        total, walked, done = sum(course.ticks for course in courses), [], 0
-        for course in courses:
+        batch = _Batch(robot, [places[i] for i in chosen], make_agent, seed, threads)
+        random = _random_course(robot, batch.places, seconds, seed)
+        straight = _straight_course(robot, batch.places, seconds, seed)
+        total = random.ticks + straight.ticks
 
-            def tick(k: int, before: int = b * total + done, total: int = total) -> None:
-                if progress is not None:
-                    progress(before + k, len(batches) * total)
+        def counting(before: int, total: int = total) -> Progress | None:
+            return None if progress is None else lambda done, _: progress(before + done, len(batches) * total)
 
-            walked.append(_walk(robot, alike, course, make_agent, seed, threads, tick))
-            done += course.ticks
-        found |= zip(chosen, _trials(robot, alike, *courses, *walked), strict=True)
-    return [found[i] for i in range(len(places))]
+        random_walks = batch.walk_randomly(random, counting(b * total))
+        straight_walks = batch.walk_straight(straight, counting(b * total + random.ticks))
+        trials |= zip(chosen, _trials(batch, random, straight, random_walks, straight_walks), strict=True)
+    return [trials[i] for i in range(len(places))]
 
 
 @dataclass(frozen=True, eq=False)
 class _Course:
     """What the worlds of one batch walk, rows of one place beside each other."""
 
-    command: np.ndarray  # (n, ticks, 3)
-    joints_rad: np.ndarray  # (n, n_joints) to start from
+    script: Script
+    joints_rad: np.ndarray  # (n_worlds, n_joints) to start from
     start: np.ndarray  # (n_places + 1,) first row of each place, and the end
-    pushed: np.ndarray  # rows that are pushed
-    push_rad: np.ndarray  # (n_pushed, pushes) direction of each push
-    push_ticks: int  # from one push to the next
 
     @property
     def ticks(self) -> int:
-        """Control ticks of an episode."""
-        return self.command.shape[1]
-
-
-@dataclass(frozen=True, eq=False)
-class _Walked:
-    """What one batch did; places are NaN from a fall on."""
-
-    total: dict[str, np.ndarray]  # sums over the ticks that count, by name, (n,)
-    down: np.ndarray  # (n,) at the end
-    path_m: np.ndarray  # (n, points, 2) in the world
-    end_m: np.ndarray  # (n, 2)
-    watch: NonFiniteWatch
+        """Control ticks of an episode, the rise included."""
+        return self.script.n_rise + self.script.n_ticks
 
 
 def _starts(robot: Robot, places: Sequence[Place], seed: int) -> np.ndarray:
@@ -189,15 +184,19 @@ def _random_course(robot: Robot, places: Sequence[Place], seconds: float, seed: 
     push_rad = np.random.default_rng([seed, 21, 2]).uniform(0, 2 * np.pi, (most, ticks // push_ticks))
     joints = _starts(robot, places, seed)
     start = np.concatenate([[0], np.cumsum([2 * s.episodes for s in places])])
+    pushed = np.concatenate(
+        [first + s.episodes + np.arange(s.episodes) for first, s in zip(start, places, strict=False)]
+    )
+    angle_rad = np.concatenate([push_rad[: s.episodes] for s in places])
+    commands = np.concatenate([command[: s.episodes] for s in places for _ in range(2)])
+    pushes = tuple(
+        planar_push(k - 1, pushed, PUSH_M_S, angle_rad[:, i])
+        for i, k in enumerate(range(push_ticks, ticks, push_ticks))  # none at the end: nobody sees what becomes of it
+    )
     return _Course(
-        command=np.concatenate([command[: s.episodes] for s in places for _ in range(2)]),
+        script=Script(commands.swapaxes(0, 1), n_rise=rise_ticks(robot), pushes=pushes),
         joints_rad=np.concatenate([joints[: s.episodes] for s in places for _ in range(2)]),
         start=start,
-        pushed=np.concatenate(
-            [first + s.episodes + np.arange(s.episodes) for first, s in zip(start, places, strict=False)]
-        ),
-        push_rad=np.concatenate([push_rad[: s.episodes] for s in places]),
-        push_ticks=push_ticks,
     )
 
 
@@ -207,148 +206,144 @@ def _straight_course(robot: Robot, places: Sequence[Place], seconds: float, seed
     ticks = round(drift_s_of(seconds) * robot.contract.control_hz)
     commands = np.concatenate([lines.repeat(s.straight_episodes, axis=0) for s in places])
     return _Course(
-        command=commands[:, None].repeat(ticks, axis=1),
+        script=Script(np.broadcast_to(commands, (ticks, *commands.shape)), n_rise=rise_ticks(robot)),
         joints_rad=np.concatenate([joints[: s.straight_episodes] for s in places for _ in lines] or [joints[:0]]),
         start=np.concatenate([[0], np.cumsum([len(lines) * s.straight_episodes for s in places])]),
-        pushed=np.zeros(0, dtype=int),
-        push_rad=np.zeros((0, 0)),
-        push_ticks=ticks,
     )
 
 
-def _worlds(robot: Robot, places: Sequence[Place], course: _Course, seed: int, threads: int) -> Worlds:
-    torque_speed = any(s.physics.torque_speed for s in places)
-    shared = places[0].physics  # in all that is not a parameter
-    made = Worlds(
-        robot,
-        len(course.command),
-        seed=seed,
-        threads=threads,
-        physics_hz=shared.physics_hz,
-        torque_speed=torque_speed,
-    )
-    replace(shared, parameters={}).apply(made)
-    for first, end, place in zip(course.start, course.start[1:], places, strict=False):
-        Physics(robot, place.physics.parameters).apply(made, np.arange(first, end))
-    made.reset(joint_position_rad=course.joints_rad)
-    return made
+@dataclass(frozen=True, eq=False)
+class _RandomWalks:
+    """What one batch did under random commands, each (n_worlds,)."""
+
+    fell: np.ndarray
+    velocity_error_m_s: np.ndarray
+    turn_error_rad_s: np.ndarray
+    power_w: np.ndarray
+    action_change: np.ndarray
+    joint_acceleration_rad_s2: np.ndarray
+    power_sum_w: np.ndarray  # over the ticks at which it is up
+    speed_sum_m_s: np.ndarray
+    finite: NonFiniteRecord
 
 
-def _walk(
-    robot: Robot,
-    places: Sequence[Place],
-    course: _Course,
-    make_agent: Callable[[int], Agent],
-    seed: int,
-    threads: int,
-    progress: Callable[[int], None],
-) -> _Walked:
-    contract, posture, n = robot.contract, robot.posture, len(course.command)
-    total = {
-        key: np.zeros(n)
-        for key in ("velocity", "turn", "counted", "work", "way", "change", "acceleration", "up", "stepped")
-    }
-    every = max(1, round(contract.control_hz / PATH_HZ))
-    place = np.full((n, 1 + course.ticks // every, 2), np.nan)
-    place[:, 0] = 0.0
-    down, here = np.zeros(n, dtype=bool), np.full((n, 2), np.nan)
-    if not n:  # a robot whose command range has no straight walk
-        return _Walked(total, down, place, here, NonFiniteWatch(0))
-    hold, settle = (round(time_s * contract.control_hz) for time_s in (HOLD_S, SETTLE_S))
-    worlds, agent = _worlds(robot, places, course, seed, threads), make_agent(n)
-    agent.reset(None)
-    action_before, velocity_before = np.zeros((n, contract.n_joints)), worlds.joint_velocity_rad_s
-    falls, began, heading = Falls(posture, n, contract.control_dt_s), np.zeros((n, 3)), np.zeros(n)
-    rise, watch = round(posture.rise_s * contract.control_hz), NonFiniteWatch(n)
-    for k in range(-rise, course.ticks):  # told to stand, and not counted, while it may rise
-        told = course.command[:, k] if k >= 0 else np.zeros((n, 3))
-        action = agent.act(worlds.sensors, told)
-        watch.look(action, told, k + rise)
-        worlds.step(action)
-        if k >= 0 and len(course.pushed) and (k + 1) % course.push_ticks == 0 and k + 1 < course.ticks:
-            kick, angle = np.zeros((len(course.pushed), 6)), course.push_rad[:, (k + 1) // course.push_ticks - 1]
-            kick[:, 0], kick[:, 1] = PUSH_M_S * np.cos(angle), PUSH_M_S * np.sin(angle)
-            worlds.kick(kick, course.pushed)
-        quaternion, base, joint_velocity = (
-            posture.frame(worlds.base_quaternion),
-            worlds.base_velocity,
-            worlds.joint_velocity_rad_s,
+@dataclass(frozen=True, eq=False)
+class _StraightWalks:
+    """Where one batch went under constant commands; NaN from a fall on."""
+
+    fell: np.ndarray  # (n_worlds,)
+    path_m: np.ndarray  # (n_worlds, n_points, 2) forward and left of the start
+    end_m: np.ndarray  # (n_worlds, 2)
+    finite: NonFiniteRecord
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Places whose worlds are stepped together."""
+
+    robot: Robot
+    places: Sequence[Place]
+    make_agent: Callable[[int], Agent]
+    seed: int
+    threads: int
+
+    def walk_randomly(self, course: _Course, progress: Progress | None) -> _RandomWalks:
+        """Walk a course of random commands."""
+        posture = self.robot.posture
+        tracking, falls, effort = TrackingProbe(posture), FallProbe(posture), EffortProbe()
+        change, acceleration, finite = ActionChangeProbe(), AccelerationProbe(), NonFiniteProbe()
+        self._walk(course, (tracking, falls, effort, change, acceleration, finite), progress)
+        up = ~falls.result().down
+        counted = up & settled(up.shape[1], self.robot.contract.control_hz)
+        power_w, speed_m_s = effort.result().power_w, effort.result().speed_m_s
+        return _RandomWalks(
+            fell=falls.result().fell,
+            velocity_error_m_s=world_means(tracking.result().velocity_error_m_s, counted),
+            turn_error_rad_s=world_means(tracking.result().turn_error_rad_s, counted),
+            power_w=world_means(power_w, up),
+            action_change=change.result().action_change_rms(up),
+            joint_acceleration_rad_s2=acceleration.result().rms(up),
+            power_sum_w=world_sums(power_w, up),
+            speed_sum_m_s=world_sums(speed_m_s, up),
+            finite=finite.result(),
         )
-        down |= falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
-        if k < 0:
-            began, heading = worlds.base_position_m, yaw_of(quaternion)
-            continue
-        up = ~down
-        counted = up & (k % hold >= settle)
-        planar = in_heading_frame(base[:, :3], quaternion)[:, :2]
-        _add(total["velocity"], np.linalg.norm(course.command[:, k, :2] - planar, axis=1), counted)
-        _add(total["turn"], np.abs(course.command[:, k, 2] - posture.turned(base[:, 3:])[:, 2]), counted)
-        total["counted"] += counted
-        _add(total["work"], np.maximum(worlds.torque_nm * joint_velocity, 0).sum(axis=1), up)
-        _add(total["way"], np.linalg.norm(base[:, :2], axis=1), up)
-        total["up"] += up
-        if k:  # the first tick has no tick before it
-            _add(total["change"], ((action - action_before) ** 2).mean(axis=1), up)
-            _add(
-                total["acceleration"],
-                (((joint_velocity - velocity_before) / contract.control_dt_s) ** 2).mean(axis=1),
-                up,
-            )
-            total["stepped"] += up
-        action_before, velocity_before = action, joint_velocity
-        here = np.where(up[:, None], turned_back(worlds.base_position_m - began, heading)[:, :2], np.nan)
-        if (k + 1) % every == 0:
-            place[:, (k + 1) // every] = here
-        progress(k + 1)
-    return _Walked(total, down, place, here, watch)
+
+    def walk_straight(self, course: _Course, progress: Progress | None) -> _StraightWalks:
+        """Walk a course of constant commands."""
+        posture, ticks, n = self.robot.posture, course.script.n_ticks, len(course.joints_rad)
+        every = max(1, round(self.robot.contract.control_hz / PATH_HZ))
+        read = sorted({*range(every, ticks + 1, every), ticks})
+        if not n:  # a robot whose command range has no straight walk
+            nowhere, never = np.zeros((0, 1 + ticks // every, 2)), NonFiniteRecord(np.zeros(0, int), np.zeros((0, 3)))
+            return _StraightWalks(np.zeros(0, dtype=bool), nowhere, np.zeros((0, 2)), never)
+        falls, path, finite = FallProbe(posture), PathProbe(posture, read), NonFiniteProbe()
+        self._walk(course, (falls, path, finite), progress)
+        down = falls.result().down[:, np.array(read) - 1]
+        position_m = np.where(down[..., None], np.nan, path.result().position_m)
+        return _StraightWalks(
+            fell=falls.result().fell,
+            path_m=np.concatenate([np.zeros((n, 1, 2)), position_m[:, : ticks // every]], axis=1),
+            end_m=position_m[:, -1],
+            finite=finite.result(),
+        )
+
+    def _walk(self, course: _Course, probes: Sequence[Probe], progress: Progress | None) -> None:
+        worlds, agent = self._worlds(course), self.make_agent(len(course.joints_rad))
+        worlds.reset(joint_position_rad=course.joints_rad)
+        agent.reset(None)
+        walk(worlds, agent, course.script, probes, progress)
+
+    def _worlds(self, course: _Course) -> Worlds:
+        shared = self.places[0].physics  # in all that is not a parameter
+        worlds = Worlds(
+            self.robot,
+            len(course.joints_rad),
+            seed=self.seed,
+            threads=self.threads,
+            physics_hz=shared.physics_hz,
+            torque_speed=any(place.physics.torque_speed for place in self.places),
+        )
+        replace(shared, parameters={}).apply(worlds)
+        for first, end, place in zip(course.start, course.start[1:], self.places, strict=False):
+            Physics(self.robot, place.physics.parameters).apply(worlds, np.arange(first, end))
+        return worlds
 
 
 def _trials(
-    robot: Robot, places: Sequence[Place], course: _Course, straight_course: _Course, walked: _Walked, straight: _Walked
+    batch: _Batch, random: _Course, straight: _Course, walked: _RandomWalks, walked_straight: _StraightWalks
 ) -> list[Trial]:
-    lines = lines_of(robot)
+    robot, lines = batch.robot, lines_of(batch.robot)
     ahead = np.array([command[:2] for command in lines.values()]).reshape(-1, 2)
     speed = np.linalg.norm(ahead, axis=1)
     ahead /= speed[:, None]
     left = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
     weight_n = robot.mass_kg * GRAVITY_M_S2
-    found = []
-    for i, place in enumerate(places):
-        walks = course.start[i] + np.arange(place.episodes)
-        rows = np.arange(straight_course.start[i], straight_course.start[i + 1]).reshape(
-            len(lines), place.straight_episodes
-        )
-        of = {key: values[walks] for key, values in walked.total.items()}
-        path, end = straight.path_m[rows], straight.end_m[rows]
-        found.append(
+    trials = []
+    for i, place in enumerate(batch.places):
+        walks = random.start[i] + np.arange(place.episodes)
+        both = random.start[i] + np.arange(2 * place.episodes)  # with the pushed ones
+        rows = np.arange(straight.start[i], straight.start[i + 1]).reshape(len(lines), place.straight_episodes)
+        path, end = walked_straight.path_m[rows], walked_straight.end_m[rows]
+        work, way = walked.power_sum_w[walks].sum(), walked.speed_sum_m_s[walks].sum()  # both over the control period
+        trials.append(
             Trial(
                 directions=tuple(lines),
-                fell=walked.down[walks],
-                fell_pushed=walked.down[walks + place.episodes],
-                fell_straight=straight.down[rows],
-                velocity_error_m_s=_over(of["velocity"], of["counted"]),
-                turn_error_rad_s=_over(of["turn"], of["counted"]),
-                power_w=_over(of["work"], of["up"]),
-                action_change=np.sqrt(_over(of["change"], of["stepped"])),
-                joint_acceleration_rad_s2=np.sqrt(_over(of["acceleration"], of["stepped"])),
-                cost_of_transport=float(of["work"].sum() / max(weight_n * of["way"].sum(), 1e-9)),
-                commanded_m=speed * straight_course.ticks * robot.contract.control_dt_s,
+                fell=walked.fell[walks],
+                fell_pushed=walked.fell[walks + place.episodes],
+                fell_straight=walked_straight.fell[rows],
+                velocity_error_m_s=walked.velocity_error_m_s[walks],
+                turn_error_rad_s=walked.turn_error_rad_s[walks],
+                power_w=walked.power_w[walks],
+                action_change=walked.action_change[walks],
+                joint_acceleration_rad_s2=walked.joint_acceleration_rad_s2[walks],
+                cost_of_transport=float(work / max(weight_n * way, 1e-9)),
+                commanded_m=speed * straight.script.n_ticks * robot.contract.control_dt_s,
                 way_m=np.einsum("dsx,dx->ds", end, ahead),
                 lateral_m=np.einsum("dsx,dx->ds", end, left),
                 path_m=np.stack([np.einsum("dspx,dx->dsp", path, axis) for axis in (ahead, left)], axis=-1),
                 nonfinite=nonfinite(
-                    [(walked.watch, course.start[i] + np.arange(2 * place.episodes)), (straight.watch, rows)],
-                    robot.contract.control_dt_s,
+                    [(walked.finite, both), (walked_straight.finite, rows)], robot.contract.control_dt_s
                 ),
             )
         )
-    return found
-
-
-def _add(total: np.ndarray, values: np.ndarray, counted: np.ndarray) -> None:
-    """Add what counts; a world that is down may hold anything."""
-    total[counted] += values[counted]
-
-
-def _over(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return trials

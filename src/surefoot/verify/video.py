@@ -27,7 +27,10 @@ from surefoot.robot.load import Robot
 from surefoot.robot.model import compile_spec
 from surefoot.robot.picture import Frames, framed, size_of, standing, studio
 from surefoot.sim.falls import Falls
-from surefoot.sim.frames import in_heading_frame, yaw_of
+from surefoot.sim.frames import yaw_of
+from surefoot.sim.probes import heading_velocity
+from surefoot.sim.walk import Script
+from surefoot.sim.walk import walk as walk_worlds
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import directions_of
 
@@ -126,55 +129,78 @@ def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | Non
     where it fell.
     """
     ticks, hz = len(command), worlds.robot.contract.control_hz
-    place, quaternion, velocity = np.zeros((ticks, 3)), np.zeros((ticks, 4)), np.zeros((ticks, 3))
-    qpos = np.zeros((ticks, worlds.model.nq))
-    state, begins = [""] * ticks, [0]
-    down_since, falls = -1, 0
-    posture = worlds.robot.posture
-    watch = Falls(posture, 1, worlds.control_dt_s)
+    take = _Take(worlds, agent, ticks)
     agent.reset(None)
-    for k in range(ticks):
-        if down_since >= 0 and k - down_since >= SHOW_FALL_S * hz:
-            _stand_up(worlds, place[k - 1], quaternion[k - 1])
-            agent.reset(None)
-            watch.reset(np.array([0]))
-            begins.append(k)
-            down_since = -1
-        alive = bool(worlds.alive[0])
-        if alive:
-            base = worlds.base_velocity
-            frame = posture.frame(worlds.base_quaternion)
-            qpos[k], place[k], quaternion[k] = worlds.data_of(0).qpos, worlds.base_position_m[0], frame[0]
-            velocity[k] = (*in_heading_frame(base[:, :3], frame)[0, :2], posture.turned(base[0, 3:])[2])
-        else:  # a world that was stopped is back at its start; the picture stays where it was
-            qpos[k], place[k], quaternion[k] = qpos[k - 1], place[k - 1], quaternion[k - 1]
-        down = bool(watch.look(worlds.base_quaternion, worlds.base_position_m[:, 2])[0])
-        if down_since < 0 and (not alive or down):
-            down_since, falls = k, falls + alive
-        if down_since >= 0:
-            state[k] = "fallen" if alive else "unstable"
-        worlds.step(agent.act(worlds.sensors, command[None, k]))
-        if progress is not None:
-            progress(k + 1, ticks)
-    for begin, end in zip(begins, [*begins[1:], ticks], strict=True):
+    walk_worlds(worlds, agent, Script(command[:, None], before_tick=take.before_tick), (), progress)
+    velocity = take.velocity
+    for begin, end in zip(take.begins, [*take.begins[1:], ticks], strict=True):
         velocity[begin:end] = _averaged(velocity[begin:end], np.ones(2 * round(VELOCITY_WINDOW_S * hz / 2) + 1))
     spread = max(1.0, CAMERA_SPREAD_S * hz)
     steps = np.arange(-round(3 * spread), round(3 * spread) + 1)
-    smooth = _averaged(place, np.exp(-0.5 * (steps / spread) ** 2))
+    smooth = _averaged(take.place_m, np.exp(-0.5 * (steps / spread) ** 2))
     every = _every(hz)
     kept = np.arange(0, ticks, every)
     return Walk(
         fps=hz / every,
         time_s=kept / hz,
-        qpos=qpos[kept],
-        base_m=place[kept],
+        qpos=take.qpos[kept],
+        base_m=take.place_m[kept],
         smooth_base_m=smooth[kept],
-        heading_rad=yaw_of(quaternion[kept]),
+        heading_rad=yaw_of(take.quaternion[kept]),
         command=command[kept],
         velocity=velocity[kept],
-        state=tuple(state[k] for k in kept),
-        falls=falls,
+        state=tuple(take.state[k] for k in kept),
+        falls=take.falls,
     )
+
+
+class _Take:
+    """Keeps what a camera sees of a single world at the beginning of every tick, and stands the robot up after falls.
+
+    It is the script's hook and not a probe, since a robot that is stood up is seen standing in the same tick.
+    """
+
+    def __init__(self, worlds: Worlds, agent: Agent, ticks: int) -> None:
+        self._worlds, self._agent, self._posture = worlds, agent, worlds.robot.posture
+        self._show_ticks = SHOW_FALL_S * worlds.robot.contract.control_hz
+        self._watch = Falls(self._posture, 1, worlds.control_dt_s)
+        self._down_since = -1
+        self.qpos, self.place_m = np.zeros((ticks, worlds.model.nq)), np.zeros((ticks, 3))
+        self.quaternion = np.zeros((ticks, 4))  # of the frame that is level in the posture
+        self.velocity = np.zeros((ticks, 3))  # forward m/s, left m/s, turn rad/s
+        self.state, self.begins, self.falls = [""] * ticks, [0], 0
+
+    def before_tick(self, k: int) -> None:
+        """Stand the robot up if it is time to, and look at it."""
+        worlds = self._worlds
+        if self._down_since >= 0 and k - self._down_since >= self._show_ticks:
+            self._stand_up(k)
+        alive = bool(worlds.alive[0])
+        if alive:
+            self.qpos[k], self.place_m[k] = worlds.data_of(0).qpos, worlds.base_position_m[0]
+            self.quaternion[k] = self._posture.frame(worlds.base_quaternion)[0]
+            self.velocity[k] = heading_velocity(worlds, self._posture)[0]
+        else:  # a world that was stopped is back at its start; the picture stays where it was
+            self.qpos[k], self.place_m[k] = self.qpos[k - 1], self.place_m[k - 1]
+            self.quaternion[k] = self.quaternion[k - 1]
+        down = bool(self._watch.look(worlds.base_quaternion, worlds.base_position_m[:, 2])[0])
+        if self._down_since < 0 and (not alive or down):
+            self._down_since = k
+            self.falls += alive
+        if self._down_since >= 0:
+            self.state[k] = "fallen" if alive else "unstable"
+
+    def _stand_up(self, k: int) -> None:
+        """Where the robot was a tick ago."""
+        half, (x, y, _) = float(yaw_of(self.quaternion[k - 1, None])[0]) / 2, self.place_m[k - 1]
+        self._worlds.reset(
+            base_position_m=np.array([[x, y, self._worlds.robot.base_height_m]]),
+            base_quaternion=np.array([[math.cos(half), 0.0, 0.0, math.sin(half)]]),
+        )
+        self._agent.reset(None)
+        self._watch.reset(np.array([0]))
+        self.begins.append(k)
+        self._down_since = -1
 
 
 class Film(Frames):
@@ -447,14 +473,6 @@ def _ffmpeg() -> str:
 def _every(control_hz: float) -> int:
     """Control ticks from one frame to the next."""
     return max(1, math.ceil(control_hz / MOST_FPS - 1e-9))
-
-
-def _stand_up(worlds: Worlds, place: np.ndarray, quaternion: np.ndarray) -> None:
-    half = float(yaw_of(quaternion[None])[0]) / 2
-    worlds.reset(
-        base_position_m=np.array([[place[0], place[1], worlds.robot.base_height_m]]),
-        base_quaternion=np.array([[math.cos(half), 0.0, 0.0, math.sin(half)]]),
-    )
 
 
 def _averaged(values: np.ndarray, window: np.ndarray) -> np.ndarray:

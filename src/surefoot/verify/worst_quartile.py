@@ -1,10 +1,11 @@
-"""The quarter of the robots that a fit cannot rule out in which a change of policy does worst.
+"""The worst quartile: the quarter of the robots that a fit cannot rule out in which a change of policy does worst.
 
-The mean over all of them hides a quarter that gets worse behind others that get better, and one robot by itself walks
-too few episodes to be sure of. The quarter must not be chosen by the episodes that measure it: the worst of several by
-chance looks worse by chance. So each half of the episodes is measured on the robots that the other half chose, which
-leaves the mean without that bias and errs only by choosing too mild a quarter. All robots walk the same episodes, so
-each is averaged over the robots first.
+The mean over the worst quarter is the conditional value at risk at 25 % (Rockafellar and Uryasev 2000, Optimization of
+conditional value-at-risk), over the robots. The mean over all of them hides a quarter that gets worse behind others
+that get better, and one robot by itself walks too few episodes to be sure of. The quarter must not be chosen by the
+episodes that measure it: the worst of several by chance looks worse by chance. So it is cross-fitted: each half of the
+episodes is measured on the robots that the other half chose, which leaves the mean without that bias and errs only by
+choosing too mild a quarter. All robots walk the same episodes, so each is averaged over the robots first.
 """
 
 import math
@@ -42,11 +43,11 @@ def _measured(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     unknown = ~np.isfinite(new - old)
     values = np.where(unknown, np.nan, np.stack([old, new]))
     half = np.arange(old.shape[1]) % 2
-    found = np.full((2, old.shape[1]), np.nan)
+    means = np.full((2, old.shape[1]), np.nan)
     for k in range(2):
         chosen = _worst(finite_mean((values[1] - values[0])[:, half != k].T))
-        found[:, half == k] = [finite_mean(side[chosen][:, half == k]) for side in values]
-    return found[0], found[1]
+        means[:, half == k] = [finite_mean(side[chosen][:, half == k]) for side in values]
+    return means[0], means[1]
 
 
 def _falls(old: np.ndarray, new: np.ndarray, half: np.ndarray) -> FallCounts:
@@ -55,11 +56,11 @@ def _falls(old: np.ndarray, new: np.ndarray, half: np.ndarray) -> FallCounts:
     The robots of it share their commands, so that these falls are not quite independent: a sign test errs
     towards NO-GO.
     """
-    found = []
+    counts = []
     for k in range(2):
         chosen = _worst((new[:, half != k].sum(axis=1) - old[:, half != k].sum(axis=1)).astype(float))
-        found.append(FallCounts.of(old[chosen][:, half == k].ravel(), new[chosen][:, half == k].ravel()))
-    return FallCounts.together(found)
+        counts.append(FallCounts.of(old[chosen][:, half == k].ravel(), new[chosen][:, half == k].ravel()))
+    return FallCounts.together(counts)
 
 
 def _worst(change: np.ndarray) -> np.ndarray:

@@ -83,22 +83,24 @@ def adapt(adaptation: Adaptation, robot: Robot) -> Adapted:
     return Adapted(adaptation, robot, worlds, worlds.model_of(0))
 
 
-def added(found: Adapted) -> tuple[AddedTerms, ...]:
+def added(adapted: Adapted) -> tuple[AddedTerms, ...]:
     """What the adaptation adds to torques, to targets, or to both; refuses one that adds nothing."""
-    network, parts = found.adaptation.network, []
+    network, parts = adapted.adaptation.network, []
     for adds, names in NAMES.items():
         terms = {
-            kind: found.value(name) for kind, name in zip(KINDS, names, strict=True) if name and found.value(name).any()
+            kind: adapted.value(name)
+            for kind, name in zip(KINDS, names, strict=True)
+            if name and adapted.value(name).any()
         }
-        net = network.net(found.robot) if network is not None and network.adds == adds else None
+        net = network.net(adapted.robot) if network is not None and network.adds == adds else None
         if net is not None and not all(np.isfinite(array).all() for array in (*net.weights, *net.biases, net.limit)):
             raise FitError(
                 "the adaptation's network holds numbers beyond single precision, in which it runs; fit again"
             )
-        if adds == "action" and "action_scale_rad" in found.adaptation.settings:
+        if adds == "action" and "action_scale_rad" in adapted.adaptation.settings:
             # Worlds adds to the action, in units of the contract's scale; the motors then see the scale that was
             # fitted.
-            share = found.value("action_scale_rad") / np.array(found.robot.contract.action_scale_rad)
+            share = adapted.value("action_scale_rad") / np.array(adapted.robot.contract.action_scale_rad)
             terms = {kind: weight if kind == "constant" else share * weight for kind, weight in terms.items()}
             net = net and replace(net, limit=net.limit * share.astype(np.float32))
         if terms or net is not None:
@@ -110,16 +112,16 @@ def added(found: Adapted) -> tuple[AddedTerms, ...]:
     return tuple(parts)
 
 
-def adaptation_hash(found: Adapted) -> str:
+def adaptation_hash(adapted: Adapted) -> str:
     """Of all that is simulated, in whatever way the settings were written."""
-    network = None if found.adaptation.network is None else found.adaptation.network.to_dict()
-    settings = {name: found.value(name).tolist() for name in found.adaptation.settings}
-    return sha256(canonical_json(json_ready([found.robot.hash, settings, network])).encode())
+    network = None if adapted.adaptation.network is None else adapted.adaptation.network.to_dict()
+    settings = {name: adapted.value(name).tolist() for name in adapted.adaptation.settings}
+    return sha256(canonical_json(json_ready([adapted.robot.hash, settings, network])).encode())
 
 
-def origin(found: Adapted) -> list[str]:
+def origin(adapted: Adapted) -> list[str]:
     """Where an export comes from, line by line, unescaped."""
-    adaptation, robot = found.adaptation, found.robot
+    adaptation, robot = adapted.adaptation, adapted.robot
     lines = [
         f"{robot.name} as it was fitted to a log: family {adaptation.family}, robot {robot.hash[:12]}.",
         (
@@ -128,18 +130,18 @@ def origin(found: Adapted) -> list[str]:
         ),
     ]
     for key, value in adaptation.provenance.items():
-        said = f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
-        lines.append(said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}...")
+        line = f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
+        lines.append(line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}...")
     return lines
 
 
-def left_out(found: Adapted, held: Iterable[str]) -> list[str]:
+def left_out(adapted: Adapted, held: Iterable[str]) -> list[str]:
     """One line for each setting that an export does not hold, with its value, and for a network; none holds
     that but its own files.
     """
-    missing = [name for name in found.adaptation.settings if name not in set(held)]
-    lines = [described(found, name) for name in missing]
-    network = found.adaptation.network
+    missing = [name for name in adapted.adaptation.settings if name not in set(held)]
+    lines = [described(adapted, name) for name in missing]
+    network = adapted.adaptation.network
     if network is not None:
         joints = sum(len(group.joints) for group in network.groups)
         lines.append(f"a network that adds to the {WHERE[network.adds]} of {joints} joints, {UNITS[network.adds]}")
@@ -151,18 +153,18 @@ def left_out(found: Adapted, held: Iterable[str]) -> list[str]:
     return lines
 
 
-def entries(found: Adapted, name: str) -> dict[str, float]:
+def entries(adapted: Adapted, name: str) -> dict[str, float]:
     """The values of a parameter by what they belong to; {"": value} for one value per world."""
-    value = found.value(name)
-    return dict(zip(found.worlds.names(name) or ("",), map(float, np.atleast_1d(value)), strict=True))
+    value = adapted.value(name)
+    return dict(zip(adapted.worlds.names(name) or ("",), map(float, np.atleast_1d(value)), strict=True))
 
 
-def described(found: Adapted, name: str) -> str:
+def described(adapted: Adapted, name: str) -> str:
     """A setting in words: its unit, its values, and what to do with it where it is not held."""
-    values, unit = entries(found, name), PARAMETERS[name].unit
+    values, unit = entries(adapted, name), PARAMETERS[name].unit
     if len(set(values.values())) == 1:
-        said = repr(next(iter(values.values()))) + (" for all" if len(values) > 1 else "")
+        text = repr(next(iter(values.values()))) + (" for all" if len(values) > 1 else "")
     else:
-        said = ", ".join(f"{what} {value!r}" for what, value in values.items())
+        text = ", ".join(f"{what} {value!r}" for what, value in values.items())
     hint = f" ({PARAMETERS[name].export_hint})" if PARAMETERS[name].export_hint else ""
-    return f"{name}, {unit}: {said}{hint}" if unit != "1" else f"{name}: {said}{hint}"
+    return f"{name}, {unit}: {text}{hint}" if unit != "1" else f"{name}: {text}{hint}"

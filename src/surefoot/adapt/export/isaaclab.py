@@ -50,16 +50,26 @@ FRICTION = (
 
 def isaaclab_config(adaptation: Adaptation, robot: Robot) -> str:
     """The adaptation as a Python file for Isaac Lab."""
-    found = adapt(adaptation, robot)
-    lines = head([*origin(found), *USE.splitlines()], left_out(found, HELD), bool(HEAT & set(adaptation.settings)))
-    lines += [IMPORTS, physics_dt(found), STEPS, "", *_actuators(found), "", *ranges_table(found), "", *_events(found)]
+    adapted = adapt(adaptation, robot)
+    lines = head([*origin(adapted), *USE.splitlines()], left_out(adapted, HELD), bool(HEAT & set(adaptation.settings)))
+    lines += [
+        IMPORTS,
+        physics_dt(adapted),
+        STEPS,
+        "",
+        *_actuators(adapted),
+        "",
+        *ranges_table(adapted),
+        "",
+        *_events(adapted),
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _actuators(found: Adapted) -> list[str]:
-    model, joints = found.model, found.robot.contract.joints
+def _actuators(adapted: Adapted) -> list[str]:
+    model, joints = adapted.model, adapted.robot.contract.joints
     dof = [model.jnt_dofadr[model.joint(name).id] for name in joints]
-    kp, kd, limit = found.servos
+    kp, kd, limit = adapted.servos
     dry = model.dof_frictionloss[dof]
     fields = [
         ("stiffness", kp, "N·m/rad"),
@@ -70,7 +80,7 @@ def _actuators(found: Adapted) -> list[str]:
         ("dynamic_friction", dry, "N·m"),
         ("viscous_friction", model.dof_damping[dof], "N·m·s/rad"),
     ]
-    delay = found.value("delay_s")
+    delay = adapted.value("delay_s")
     lines = ["ACTUATORS = {"]
     for seconds in dict.fromkeys(delay.tolist()):  # a group has one delay
         group = [i for i in range(len(joints)) if delay[i] == seconds]
@@ -92,9 +102,9 @@ def _actuators(found: Adapted) -> list[str]:
     return [*lines, "}"]
 
 
-def _events(found: Adapted) -> list[str]:
-    ranges = ranges_by_entry(found)
-    model, own, base = found.model, found.worlds.model, found.worlds.scene.base_body
+def _events(adapted: Adapted) -> list[str]:
+    ranges = ranges_by_entry(adapted)
+    model, own, base = adapted.model, adapted.worlds.model, adapted.worlds.scene.base_body
     masses: dict[str, tuple[float, float]] = {}
     lines, used = [], {"delay_s", "base_mass_kg", "base_com_offset_m"}
     for b in range(1, model.nbody):
@@ -106,10 +116,13 @@ def _events(found: Adapted) -> list[str]:
             masses[name] = span
         else:
             lines += comments([f"Body {b} of the model has no name; its mass is {mass!r} kg."])
-    offset = zip("xyz", found.value("base_com_offset_m").tolist(), strict=True)
+    offset = zip("xyz", adapted.value("base_com_offset_m").tolist(), strict=True)
     shift = {axis: ranges.get("base_com_offset_m", {}).get(axis, (value, value)) for axis, value in offset}
     lines += ["MASSES_KG = {", *(f"    {literal(name)}: {literal(span)}," for name, span in masses.items()), "}"]
-    lines += [f"BASE, BASE_COM_OFFSET_M = {literal(found.robot.base)}, {literal(shift)}", *EVENTS.strip().splitlines()]
+    lines += [
+        f"BASE, BASE_COM_OFFSET_M = {literal(adapted.robot.base)}, {literal(shift)}",
+        *EVENTS.strip().splitlines(),
+    ]
     if "armature_kgm2" in ranges:
         used.add("armature_kgm2")
         lines += ARMATURE.strip().splitlines()

@@ -56,32 +56,32 @@ def write_mjcf(path: Path, adaptation: Adaptation, robot: Robot) -> None:
     check_place(path, (".xml",))
     if path.resolve() in files_of(robot.model_path):
         raise FitError(f"{path} is the robot's own model, which stays as it is; choose another place with --out")
-    found = adapt(adaptation, robot)
-    text = _text(found, path.parent)
+    adapted = adapt(adaptation, robot)
+    text = _text(adapted, path.parent)
 
     def write(temporary: Path) -> None:
         temporary.write_text(text, encoding="utf-8")
-        _check(found, temporary)
+        _check(adapted, temporary)
 
     write_whole(path, write)
 
 
-def _text(found: Adapted, folder: Path) -> str:
-    robot = found.robot
+def _text(adapted: Adapted, folder: Path) -> str:
+    robot = adapted.robot
     spec = load_spec(robot.model_path)
     compile_spec(
         spec, robot.model_path
     )  # fuses static bodies, numbers the rest, and resolves what the file leaves open
-    spec.option.timestep = found.model.opt.timestep
+    spec.option.timestep = adapted.model.opt.timestep
     held = set(JOINT_FIELDS) | BODY
-    _set_joints(spec, found)
-    _set_bodies(spec, found)
-    more, remarks = _set_motors(spec, found)
+    _set_joints(spec, adapted)
+    _set_bodies(spec, adapted)
+    more, remarks = _set_motors(spec, adapted)
     held |= more
-    if "floor_friction" in found.adaptation.settings and _set_floor(spec, found):
+    if "floor_friction" in adapted.adaptation.settings and _set_floor(spec, adapted):
         held.add("floor_friction")
     _set_files(spec, robot)
-    spec.comment = _comment(found, held, remarks, spec.comment)
+    spec.comment = _comment(adapted, held, remarks, spec.comment)
     spec.compiler.savecompiled = spec.compiler.savecanonical = False
     try:
         text = str(spec.to_xml())
@@ -90,9 +90,9 @@ def _text(found: Adapted, folder: Path) -> str:
     return _relative_files(text, folder)
 
 
-def _set_joints(spec: mujoco.MjSpec, found: Adapted) -> None:
-    model, settings = found.model, found.adaptation.settings
-    for name in found.robot.contract.joints:
+def _set_joints(spec: mujoco.MjSpec, adapted: Adapted) -> None:
+    model, settings = adapted.model, adapted.adaptation.settings
+    for name in adapted.robot.contract.joints:
         joint, index = spec.joint(name), model.joint(name).id
         dof = model.jnt_dofadr[index]
         computed = all(joint.springdamper > 0)  # MuJoCo would derive stiffness and damping from it again
@@ -111,10 +111,10 @@ def _set_joints(spec: mujoco.MjSpec, found: Adapted) -> None:
         joint.springdamper = [0.0, 0.0]
 
 
-def _set_bodies(spec: mujoco.MjSpec, found: Adapted) -> None:
-    if not BODY & set(found.adaptation.settings):
+def _set_bodies(spec: mujoco.MjSpec, adapted: Adapted) -> None:
+    if not BODY & set(adapted.adaptation.settings):
         return
-    model, own = found.model, found.worlds.model
+    model, own = adapted.model, adapted.worlds.model
     changed = {
         b
         for b in range(1, model.nbody)
@@ -138,35 +138,35 @@ def _set_bodies(spec: mujoco.MjSpec, found: Adapted) -> None:
         spec.compiler.settotalmass = -1
 
 
-def _set_motors(spec: mujoco.MjSpec, found: Adapted) -> tuple[set[str], list[str]]:
+def _set_motors(spec: mujoco.MjSpec, adapted: Adapted) -> tuple[set[str], list[str]]:
     """Patch the model's actuators, or add servos where a joint has none; which parameters are then held,
     and what to say.
     """
-    contract = found.robot.contract
+    contract = adapted.robot.contract
     bare = not list(spec.actuators)
     kinds: dict[str, list[str]] = {"servo": [], "motor": [], "other": [], "added": []}
     for i, name in enumerate(contract.joints):
         on_joint = [a for a in spec.actuators if a.target == name and a.trntype == mujoco.mjtTrn.mjTRN_JOINT]
         kind = _kind(on_joint[0]) if len(on_joint) == 1 else "other" if on_joint else "added"
         if kind == "added":
-            _add_servo(spec, found, i)
+            _add_servo(spec, adapted, i)
         elif kind != "other":
-            _set_motor(on_joint[0], kind, found, i)
+            _set_motor(on_joint[0], kind, adapted, i)
         if kind != "other" and any(spec.joint(name).actfrcrange):
             spec.joint(name).actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE  # the contract's torque limit governs
         kinds[kind].append(name)
     if bare:
-        data = upright(found.model, contract, found.robot.base, found.robot.base_height_m)
-        spec.add_key(name=STAND, qpos=data.qpos, ctrl=found.rest_target_rad)
+        data = upright(adapted.model, contract, adapted.robot.base, adapted.robot.base_height_m)
+        spec.add_key(name=STAND, qpos=data.qpos, ctrl=adapted.rest_target_rad)
     held = (
         set(MOTOR)
         | (set() if kinds["motor"] else GAINS)
         | (set(TORQUE_SPEED) - {"battery_sag_per_kw"} if bare else set())
     )
-    return set() if kinds["other"] else held, _said(kinds, found, bare)
+    return set() if kinds["other"] else held, _motor_remarks(kinds, adapted, bare)
 
 
-def _said(kinds: dict[str, list[str]], found: Adapted, bare: bool) -> list[str]:
+def _motor_remarks(kinds: dict[str, list[str]], adapted: Adapted, bare: bool) -> list[str]:
     lines = []
     if bare:
         lines.append(
@@ -184,10 +184,10 @@ def _said(kinds: dict[str, list[str]], found: Adapted, bare: bool) -> list[str]:
             " targets of any size."
         )
     if kinds["motor"]:
-        kp, kd, _ = found.servos
+        kp, kd, _ = adapted.servos
         rows = ", ".join(
             f"{n} {float(kp[i])!r} {float(kd[i])!r}"
-            for i, n in enumerate(found.robot.contract.joints)
+            for i, n in enumerate(adapted.robot.contract.joints)
             if n in kinds["motor"]
         )
         lines.append(
@@ -220,14 +220,14 @@ def _kind(actuator: mujoco.MjsActuator) -> str:
     return "other"
 
 
-def _set_motor(actuator: mujoco.MjsActuator, kind: str, found: Adapted, i: int) -> None:
-    kp, kd, limit = (float(values[i]) for values in found.servos)
+def _set_motor(actuator: mujoco.MjsActuator, kind: str, adapted: Adapted, i: int) -> None:
+    kp, kd, limit = (float(values[i]) for values in adapted.servos)
     if kind == "servo":
         actuator.gainprm[0], actuator.biasprm[1], actuator.biasprm[2] = kp, -kp, -kd
         actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
         actuator.inheritrange = 0.0
     else:
-        full = float(found.value("torque_limit_nm")[i])
+        full = float(adapted.value("torque_limit_nm")[i])
         actuator.gainprm[0] *= limit / full if full > 0 else 1.0
     reach = limit / abs(float(actuator.gear[0]))
     actuator.forcelimited, actuator.forcerange = mujoco.mjtLimited.mjLIMITED_TRUE, [-reach, reach]
@@ -235,16 +235,16 @@ def _set_motor(actuator: mujoco.MjsActuator, kind: str, found: Adapted, i: int) 
     actuator.delay, actuator.nsample = 0.0, 0
 
 
-def _add_servo(spec: mujoco.MjSpec, found: Adapted, i: int) -> None:
-    name, gain = found.robot.contract.joints[i], found.model.actuator_gainprm[i]
-    kp, kd, limit = (float(values[i]) for values in found.servos)
+def _add_servo(spec: mujoco.MjSpec, adapted: Adapted, i: int) -> None:
+    name, gain = adapted.robot.contract.joints[i], adapted.model.actuator_gainprm[i]
+    kp, kd, limit = (float(values[i]) for values in adapted.servos)
     taken = spec.actuator(name) is not None
     motor = spec.add_actuator(
         name=f"surefoot_{name}" if taken else name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT
     )
     for field, value in PLAIN.items():  # not what the model's <default> says
         setattr(motor, field, value)
-    if found.worlds.scene.torque_speed:
+    if adapted.worlds.scene.torque_speed:
         motor.set_to_dcmotor(
             motorconst=[1.0, 1.0],
             resistance=gain[DC_RESISTANCE],
@@ -269,10 +269,10 @@ PLAIN: dict[str, object] = {
 }
 
 
-def _set_floor(spec: mujoco.MjSpec, found: Adapted) -> bool:
+def _set_floor(spec: mujoco.MjSpec, adapted: Adapted) -> bool:
     """Give the model's own floor the friction and the priority of the fitted one; False where it has none."""
     grounds = [geom for geom in spec.worldbody.geoms if geom.type in GROUND]
-    floor = found.model.geom(FLOOR)
+    floor = adapted.model.geom(FLOOR)
     names = {ground.name for ground in grounds if ground.name}
     for ground in grounds:
         ground.friction[0], ground.priority = floor.friction[0], int(floor.priority[0])
@@ -323,16 +323,16 @@ def _relative_files(text: str, folder: Path) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _comment(found: Adapted, held: set[str], remarks: list[str], own: str) -> str:
-    lines = [*origin(found), f"The time step is that of the fit, {float(found.model.opt.timestep)!r} s.", *remarks]
-    missing = left_out(found, held)
-    if "delay_s" in found.adaptation.settings:
+def _comment(adapted: Adapted, held: set[str], remarks: list[str], own: str) -> str:
+    lines = [*origin(adapted), f"The time step is that of the fit, {float(adapted.model.opt.timestep)!r} s.", *remarks]
+    missing = left_out(adapted, held)
+    if "delay_s" in adapted.adaptation.settings:
         remarks_on_delay = (
             "MuJoCo's own delay starts with a buffer of zeros, which commands joints to 0 rad after each reset; delay"
             " the commands in your loop instead."
         )
         missing = [f"{line} ({remarks_on_delay})" if line.startswith("delay_s") else line for line in missing]
-    if {"action_scale_rad", "action_offset_rad", "encoder_bias_rad"} & set(found.adaptation.settings):
+    if {"action_scale_rad", "action_offset_rad", "encoder_bias_rad"} & set(adapted.adaptation.settings):
         lines.append("A servo's target is pose + action_offset - encoder_bias + action_scale * action.")
     lines += (
         ["NOT in this file, and yours to add:", *(f"  {line}" for line in missing)]
@@ -349,16 +349,16 @@ def _comment(found: Adapted, held: set[str], remarks: list[str], own: str) -> st
     return f" {safe} "
 
 
-def _check(found: Adapted, path: Path) -> None:
+def _check(adapted: Adapted, path: Path) -> None:
     """Load the file as anyone would, and look whether every setting arrived."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, RuntimeError) as reason:
         raise FitError(f"the exported model does not load, so nothing was written: {one_line(reason)}") from None
-    fields = [JOINT_FIELDS[name] for name in JOINT_FIELDS if name in found.adaptation.settings]
-    fields += BODY_FIELDS if BODY & set(found.adaptation.settings) else ()
+    fields = [JOINT_FIELDS[name] for name in JOINT_FIELDS if name in adapted.adaptation.settings]
+    fields += BODY_FIELDS if BODY & set(adapted.adaptation.settings) else ()
     for field in fields:
-        wanted, got = getattr(found.model, field), getattr(model, field)
+        wanted, got = getattr(adapted.model, field), getattr(model, field)
         if wanted.shape != got.shape or not np.allclose(wanted, got, rtol=1e-9, atol=1e-12):
             raise FitError(
                 f"{field} of the exported model is not that of the adaptation, so nothing was written; a setting of the"

@@ -58,31 +58,31 @@ draw per episode. With the phase left on, most environments would keep a lag of 
 
 def mjlab_config(adaptation: Adaptation, robot: Robot) -> str:
     """The adaptation as a Python file for mjlab."""
-    found = adapt(adaptation, robot)
-    limited = _torque_speed(found)
+    adapted = adapt(adaptation, robot)
+    limited = _torque_speed(adapted)
     held = HELD | (TORQUE_SPEED - {"battery_sag_per_kw"} if limited.all() else set())
     about = [
-        *origin(found),
+        *origin(adapted),
         "For mjlab 1.6 and newer; before, a DelayedActuatorCfg around each config held its delay.",
         *USE.splitlines(),
     ]
-    lines = head(about, left_out(found, held), bool(HEAT & set(adaptation.settings)))
+    lines = head(about, left_out(adapted, held), bool(HEAT & set(adaptation.settings)))
     kind = "DcMotorActuatorCfg" if limited.all() else "BuiltinPositionActuatorCfg"
-    lines += [IMPORTS.format(actuator=kind), physics_dt(found), STEPS, "", "ACTUATORS = ("]
+    lines += [IMPORTS.format(actuator=kind), physics_dt(adapted), STEPS, "", "ACTUATORS = ("]
     for i, _ in enumerate(robot.contract.joints):
-        lines += _actuator(found, i, kind)
-    lines += [")", "", *ranges_table(found), "", "", *_change_spec(found), "", "", *_events(found)]
+        lines += _actuator(adapted, i, kind)
+    lines += [")", "", *ranges_table(adapted), "", "", *_change_spec(adapted), "", "", *_events(adapted)]
     return "\n".join(lines) + "\n"
 
 
-def _torque_speed(found: Adapted) -> np.ndarray:
+def _torque_speed(adapted: Adapted) -> np.ndarray:
     """For which joints torque falls with speed."""
-    return np.isfinite(found.value("stall_torque_nm")) & np.isfinite(found.value("no_load_speed_rad_s"))
+    return np.isfinite(adapted.value("stall_torque_nm")) & np.isfinite(adapted.value("no_load_speed_rad_s"))
 
 
-def _actuator(found: Adapted, i: int, kind: str) -> list[str]:
-    kp, kd, limit = found.servos
-    model, name = found.model, found.robot.contract.joints[i]
+def _actuator(adapted: Adapted, i: int, kind: str) -> list[str]:
+    kp, kd, limit = adapted.servos
+    model, name = adapted.model, adapted.robot.contract.joints[i]
     dof = model.jnt_dofadr[model.joint(name).id]
     fields = [
         ("stiffness", kp[i], "N·m/rad"),
@@ -93,12 +93,12 @@ def _actuator(found: Adapted, i: int, kind: str) -> list[str]:
         ("viscous_damping", model.dof_damping[dof], "N·m·s/rad"),
     ]
     if kind == "DcMotorActuatorCfg":
-        level = found.value("battery_level")
+        level = adapted.value("battery_level")
         fields += [
-            ("saturation_effort", found.value("stall_torque_nm")[i] * level, "N·m at standstill"),
-            ("velocity_limit", found.value("no_load_speed_rad_s")[i] * level, "rad/s without load"),
+            ("saturation_effort", adapted.value("stall_torque_nm")[i] * level, "N·m at standstill"),
+            ("velocity_limit", adapted.value("no_load_speed_rad_s")[i] * level, "rad/s without load"),
         ]
-    delay = literal(found.value("delay_s")[i])
+    delay = literal(adapted.value("delay_s")[i])
     return [
         f"    {kind}(",
         f"        target_names_expr=({literal(pattern(name))},),",
@@ -112,14 +112,14 @@ def _actuator(found: Adapted, i: int, kind: str) -> list[str]:
     ]
 
 
-def _change_spec(found: Adapted) -> list[str]:
+def _change_spec(adapted: Adapted) -> list[str]:
     """Springs and masses, which no actuator config holds; bodies and joints are those of the robot's own model."""
-    model, own, settings = found.model, found.worlds.model, found.adaptation.settings
+    model, own, settings = adapted.model, adapted.worlds.model, adapted.adaptation.settings
     lines = [
         "def change_spec(spec):",
         '    """Springs, masses and centres of mass, in a mujoco.MjSpec of the robot."""',
     ]
-    for name in found.robot.contract.joints:
+    for name in adapted.robot.contract.joints:
         index = model.joint(name).id
         stiffness, rest = model.jnt_stiffness[index], model.qpos_spring[model.jnt_qposadr[index]]
         if "spring_stiffness_nm_per_rad" in settings:
@@ -162,9 +162,9 @@ def _inertial(spec, name, mass, ipos, iquat, inertia):
 """
 
 
-def _events(found: Adapted) -> list[str]:
-    ranges, contract = ranges_by_entry(found), found.robot.contract
-    base = f"SceneEntityCfg(ROBOT, body_names=({literal(pattern(found.robot.base))},))"
+def _events(adapted: Adapted) -> list[str]:
+    ranges, contract = ranges_by_entry(adapted), adapted.robot.contract
+    base = f"SceneEntityCfg(ROBOT, body_names=({literal(pattern(adapted.robot.base))},))"
     lines, used = ["EVENTS = {"], set()
 
     def add(name: str, function: str, params: str) -> None:
@@ -179,20 +179,20 @@ def _events(found: Adapted) -> list[str]:
                 f"'asset_cfg': SceneEntityCfg(ROBOT), 'operation': 'abs', 'ranges': by_pattern({literal(name)})",
             )
     if "base_mass_kg" in ranges:  # mass and inertia together: both scale by exp(2 alpha)
-        mass = float(found.value("base_mass_kg"))
+        mass = float(adapted.value("base_mass_kg"))
         alpha = tuple(0.5 * math.log(end / mass) for end in ranges["base_mass_kg"][""])
         add("base_mass_kg", "pseudo_inertia", f"'asset_cfg': {base}, 'alpha_range': {literal(alpha)}")
     if "base_com_offset_m" in ranges:  # after the mass, whose event writes the centre of mass too
-        offset = dict(zip("xyz", found.value("base_com_offset_m").tolist(), strict=True))
+        offset = dict(zip("xyz", adapted.value("base_com_offset_m").tolist(), strict=True))
         spans = {
             axis: (span[0] - offset[axis], span[1] - offset[axis]) for axis, span in ranges["base_com_offset_m"].items()
         }
         inner = ", ".join(f"{'xyz'.index(axis)}: {literal(span)}" for axis, span in spans.items())
         add("base_com_offset_m", "body_com_offset", f"'asset_cfg': {base}, 'operation': 'add', 'ranges': {{{inner}}}")
     lines.append("}")
-    if "encoder_bias_rad" in found.adaptation.settings:  # mjlab has no other place for it
+    if "encoder_bias_rad" in adapted.adaptation.settings:  # mjlab has no other place for it
         used.add("encoder_bias_rad")
-        bias = zip(contract.joints, found.value("encoder_bias_rad").tolist(), strict=True)
+        bias = zip(contract.joints, adapted.value("encoder_bias_rad").tolist(), strict=True)
         spans = {joint: ranges.get("encoder_bias_rad", {}).get(joint, (value, value)) for joint, value in bias}
         lines += [
             "ENCODER_BIAS_RAD = {",

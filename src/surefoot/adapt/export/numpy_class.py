@@ -86,9 +86,9 @@ NETWORK = '''
 
 def numpy_class(adaptation: Adaptation, robot: Robot) -> str:
     """What the adaptation adds to torques and targets, as the source of a class `Residual`."""
-    found = adapt(adaptation, robot)
-    parts = added(found)
-    lines = [*_docstring(_head(found, parts)), "", "import numpy as np", ""]
+    adapted = adapt(adaptation, robot)
+    parts = added(adapted)
+    lines = [*_docstring(_head(adapted, parts)), "", "import numpy as np", ""]
     lines += ["JOINTS = (", *_wrapped(map(literal, robot.contract.joints)), ")  # policy order"]
     if any("position" in part.terms for part in parts):
         lines += _array(
@@ -107,18 +107,20 @@ def numpy_class(adaptation: Adaptation, robot: Robot) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(found: Adapted, parts: tuple[AddedTerms, ...]) -> list[str]:
-    contract, settings = found.robot.contract, found.adaptation.settings
+def _head(adapted: Adapted, parts: tuple[AddedTerms, ...]) -> list[str]:
+    contract, settings = adapted.robot.contract, adapted.adaptation.settings
     used = {part.name(kind) for part in parts for kind in part.terms}
-    chain = [described(found, name) for name in CHAIN if name in settings]
+    chain = [described(adapted, name) for name in CHAIN if name in settings]
     others = [name for name in settings if name not in used and name not in CHAIN]
-    lines = ["The class Residual, in NumPy: what a robot has that its model has no part for.", "", *origin(found)]
-    lines += [f"Adaptation {adaptation_hash(found)[:12]}.", "", SHAPES.format(n=contract.n_joints)]
+    lines = ["The class Residual, in NumPy: what a robot has that its model has no part for.", "", *origin(adapted)]
+    lines += [f"Adaptation {adaptation_hash(adapted)[:12]}.", "", SHAPES.format(n=contract.n_joints)]
     for part in parts:
         lines += (
             EXAMPLE[part.adds]
             .format(
-                physics=repr(found.robot.physics_hz), control=repr(contract.control_hz), clip=repr(contract.action_clip)
+                physics=repr(adapted.robot.physics_hz),
+                control=repr(contract.control_hz),
+                clip=repr(contract.action_clip),
             )
             .splitlines()
         )

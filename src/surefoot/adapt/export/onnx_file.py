@@ -40,9 +40,9 @@ def write_onnx(path: Path, adaptation: Adaptation, robot: Robot) -> None:
     The outputs are torque_nm, target_shift_rad, or both. The same adaptation gives the same bytes.
     """
     check_place(path, (".onnx",))
-    found = adapt(adaptation, robot)
-    parts = added(found)
-    write_model(_model(parts, robot), _metadata(found, parts), path)
+    adapted = adapt(adaptation, robot)
+    parts = added(adapted)
+    write_model(_model(parts, robot), _metadata(adapted, parts), path)
 
 
 def _model(parts: tuple[AddedTerms, ...], robot: Robot) -> onnx.ModelProto:
@@ -122,13 +122,13 @@ def _network(graph: _Graph, net: ResidualNet) -> str:
     return graph.add("Mul", [share, graph.constant("limit", net.limit)])
 
 
-def _metadata(found: Adapted, parts: tuple[AddedTerms, ...]) -> dict[str, str]:
-    adaptation, robot = found.adaptation, found.robot
+def _metadata(adapted: Adapted, parts: tuple[AddedTerms, ...]) -> dict[str, str]:
+    adaptation, robot = adapted.adaptation, adapted.robot
     return {
         "robot": one_line(robot.name),
         "robot_hash": robot.hash,
         "family": one_line(adaptation.family),
-        "adaptation_hash": adaptation_hash(found),
+        "adaptation_hash": adaptation_hash(adapted),
         "joints": json.dumps(robot.contract.joints),
         **{OUTPUT[part.adds]: SAYS[part.adds] for part in parts},
         "physics_hz": repr(robot.physics_hz),

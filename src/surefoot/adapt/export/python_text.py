@@ -47,15 +47,15 @@ def pattern(name: str) -> str:
     return re.escape(name)
 
 
-def physics_dt(found: Adapted) -> str:
+def physics_dt(adapted: Adapted) -> str:
     """The constant that delays are counted in."""
     return (
-        f"PHYSICS_DT_S = {float(found.model.opt.timestep)!r}  # s, of the fit; set it to the time step of your"
+        f"PHYSICS_DT_S = {float(adapted.model.opt.timestep)!r}  # s, of the fit; set it to the time step of your"
         " simulation"
     )
 
 
-def ranges_table(found: Adapted) -> list[str]:
+def ranges_table(adapted: Adapted) -> list[str]:
     """RANGES: every identified range, by parameter and then by joint, axis or body where it has several values."""
     lines = [
         (
@@ -64,7 +64,7 @@ def ranges_table(found: Adapted) -> list[str]:
         ),
         "RANGES = {",
     ]
-    for name, by in ranges_by_entry(found).items():
+    for name, by in ranges_by_entry(adapted).items():
         if "" in by:
             lines.append(f"    {literal(name)}: {literal(by[''])},")
         else:

@@ -17,15 +17,15 @@ def randomization_ranges(adaptation: Adaptation) -> dict[str, Range]:
     return {knob.name: _range(knob) for knob in _identified(adaptation)}
 
 
-def ranges_by_entry(found: Adapted) -> dict[str, dict[str, Range]]:
+def ranges_by_entry(adapted: Adapted) -> dict[str, dict[str, Range]]:
     """Parameter -> joint, axis or body ("" for one value per world) -> range; what has no knob is not in it."""
     ranges: dict[str, dict[str, Range]] = {}
-    for knob in _identified(found.adaptation):
-        names = found.worlds.names(knob.parameter) or ("",)
+    for knob in _identified(adapted.adaptation):
+        names = adapted.worlds.names(knob.parameter) or ("",)
         for where in knob.where or names:
             if where not in names:
                 raise FitError(
-                    f"the knob {shown(knob.name)} is of {shown(where)}, which {found.robot.name} does not have; fit"
+                    f"the knob {shown(knob.name)} is of {shown(where)}, which {adapted.robot.name} does not have; fit"
                     " again"
                 )
             ranges.setdefault(knob.parameter, {})[where] = _range(knob)
@@ -43,18 +43,18 @@ def randomization_table(adaptation: Adaptation, robot: Robot) -> str:
     The table knows one range for all joints of a parameter, so it is drawn around all of them: wider than what was
     identified where joints differ. Settings without a knob stand in it as numbers.
     """
-    found = adapt(adaptation, robot)
-    ranges = ranges_by_entry(found)
+    adapted = adapt(adaptation, robot)
+    ranges = ranges_by_entry(adapted)
     lines, wide, held = [], [], set()
     for name in dict.fromkeys([*ranges, *adaptation.settings]):
-        values = entries(found, name)
+        values = entries(adapted, name)
         if name in TORQUE_SPEED or (name not in ranges and len(set(values.values())) > 1):
             continue
         held.add(name)
         unit = PARAMETERS[name].unit
-        said = "" if unit == "1" else f"  # {unit}"
+        comment = "" if unit == "1" else f"  # {unit}"
         if name not in ranges:
-            lines.append(f"{name}: {next(iter(values.values()))!r}{said}")
+            lines.append(f"{name}: {next(iter(values.values()))!r}{comment}")
             continue
         spans = [ranges[name].get(where, (value, value)) for where, value in values.items()]
         low, high = min(span[0] for span in spans), max(span[1] for span in spans)
@@ -62,13 +62,13 @@ def randomization_table(adaptation: Adaptation, robot: Robot) -> str:
         together = (
             ", together: true" if len(values) > 1 and len(knobs) == 1 and len(ranges[name]) == len(values) else ""
         )
-        lines.append(f"{name}: {{set: [{low!r}, {high!r}]{together}}}{said}")
+        lines.append(f"{name}: {{set: [{low!r}, {high!r}]{together}}}{comment}")
         if len(set(spans)) > 1:
             wide += [f"{knob.name}: {_range(knob)[0]!r} to {_range(knob)[1]!r}" for knob in knobs]
-    head = ["Ranges from the 90 % intervals of a fit, for `surefoot train --randomization`.", *origin(found)]
+    head = ["Ranges from the 90 % intervals of a fit, for `surefoot train --randomization`.", *origin(adapted)]
     if wide:
         head += ["One range serves all joints, so it spans all of these:", *(f"  {line}" for line in wide)]
-    missing = left_out(found, held)
+    missing = left_out(adapted, held)
     if missing:
         head += ["NOT in this table, which cannot say it:", *(f"  {line}" for line in missing)]
     return "\n".join([*map(yaml_comment, head), *(lines or ["{}"])]) + "\n"

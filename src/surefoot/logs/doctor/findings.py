@@ -63,7 +63,7 @@ class LogReport:
         return 2 - min((ORDER[finding.severity] for finding in self.findings), default=2)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types; `usable` as the number of rows."""
+        """Everything as JSON types; `usable` as runs of rows, [first, one past the last]."""
         return {
             "exit_code": self.exit_code,
             "findings": [dataclasses.asdict(finding) for finding in self.findings],
@@ -71,11 +71,40 @@ class LogReport:
             "needed_s": self.needed_s,
             "usable_rows": int(self.usable.sum()),
             "rows": len(self.usable),
+            "usable": _runs(self.usable),
             "cuts": [{**dataclasses.asdict(span), "why": why} for span, why in self.cuts],
             "delay": None if self.delay is None else dataclasses.asdict(self.delay),
-            "coverage": np.round(self.coverage, 4).tolist(),
+            "coverage": self.coverage.tolist(),
             "proposal": self.proposal,
         }
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "LogReport":
+        """From what `to_dict` gave, through JSON or not."""
+        usable = np.zeros(content["rows"], dtype=bool)
+        for first, end in content["usable"]:
+            usable[first:end] = True
+        findings = tuple(
+            Finding(
+                **{**one, "joints": tuple(one["joints"]), "spans": tuple(TimeSpan(**span) for span in one["spans"])}
+            )
+            for one in content["findings"]
+        )
+        cuts = tuple(
+            (TimeSpan(**{key: value for key, value in cut.items() if key != "why"}), cut["why"])
+            for cut in content["cuts"]
+        )
+        delay = None if content["delay"] is None else Delay(**content["delay"])
+        coverage = np.array(content["coverage"], dtype=float)
+        return LogReport(
+            findings, usable, cuts, delay, content["usable_s"], content["needed_s"], coverage, content["proposal"]
+        )
+
+
+def _runs(mask: np.ndarray) -> list[list[int]]:
+    """Where a mask is true, as [first, one past the last] of each run."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return edges.reshape(-1, 2).tolist()
 
 
 def listed(names: tuple[str, ...] | list[str], most: int = 4) -> str:

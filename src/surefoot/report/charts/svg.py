@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot.text import number
+
 WIDE, NARROW, PANEL = 880, 360, 320  # widths in px: a whole page, a phone, one of several panels side by side
 CHARACTER_PX = 6.4  # of 11 px text, on the wide side: the reader's font is not known
 LINE_PX = 16
@@ -25,22 +27,6 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202
 def escape(text: object) -> str:
     """A user's text, safe inside HTML and SVG, in an element or in a quoted attribute."""
     return html.escape(_UNPRINTABLE.sub("\ufffd", str(text)))
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number for reading, with `digits` significant digits; a dash where there is none."""
-    value = float(value)
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value and (abs(value) >= 10 ** max(digits, 5) or abs(value) < 1e-3):
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        text = f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{int(exponent)}"
-    else:
-        text = f"{value:.{max(0, digits - 1 - (math.floor(math.log10(abs(value))) if value else 0))}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text in ("-0", "") else text.replace("-", "−")
 
 
 def px(value: float) -> str:

@@ -1,0 +1,34 @@
+"""A command line from values: what was parsed, written down again, so that a result can say how to repeat it."""
+
+import dataclasses
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+
+def command_line(verb: str, positional: Iterable[object] = (), settings: Any = None, **options: object) -> str:
+    """`surefoot VERB ...` with these options, and those fields of a settings dataclass that differ from their defaults.
+
+    An option that is None, False or empty is left out; `threads` changes no result and is left out too.
+    """
+    words = ["surefoot", *verb.split(), *map(str, positional)]
+    for name, value in options.items():
+        words += _option(name, value)
+    if settings is not None:
+        usual = type(settings)()
+        for entry in dataclasses.fields(settings):
+            value = getattr(settings, entry.name)
+            if entry.name != "threads" and value != getattr(usual, entry.name):
+                words += _option(entry.name, value)
+    return shlex.join(words)
+
+
+def _option(name: str, value: object) -> list[str]:
+    flag = f"--{name.replace('_', '-')}"
+    if value is None or value == ():
+        return []
+    if isinstance(value, bool):
+        return [flag] if value else [f"--no-{flag[2:]}"]
+    if isinstance(value, (tuple, list)):
+        return [flag, *map(str, value)]
+    return [flag, f"{value:g}" if isinstance(value, float) else str(value)]
