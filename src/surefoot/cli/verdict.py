@@ -1,29 +1,27 @@
 """`surefoot verdict`."""
 
 import math
-import shlex
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+import tyro
 from rich import box
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from surefoot.adapt import ADAPTATION, read_adaptation
 from surefoot.cli.console import Console, cell, say
-from surefoot.errors import PolicyError, SurefootError, TwinError
-from surefoot.files import check_folder, file_hash, write_json, write_text
-from surefoot.pipeline.artefacts import VERSIONS
-from surefoot.policy.driver import REPLAY, Driver, make_driver
+from surefoot.cli.progress import StageBar
+from surefoot.cli.words import command_line
+from surefoot.files import file_hash, write_text
+from surefoot.pipeline.artefacts import GO, NO_GO, VERDICT, VERDICT_PAGE
+from surefoot.pipeline.verdict import VerdictOptions, claim_verdict, judged_policies, run_verdict
 from surefoot.report.verdict_page import verdict_page
-from surefoot.robot import Robot, load_robot
-from surefoot.sim.twin import Twin, load_twin
+from surefoot.robot import load_robot
+from surefoot.sim.twin import load_twin
 from surefoot.verify.compare import Compared, Estimate, FallCounts
 from surefoot.verify.fit_gap import read_fit_gap
-from surefoot.verify.verdict import Effort, Verdict, reach_verdict
+from surefoot.verify.verdict import Verdict
 
-FIGURES, PAGE = "verdict.json", "verdict.html"
-NO_GO = 3  # exit code; 2 is for what cannot be judged at all
 COLUMNS = ("velocity_error_m_s", "turn_error_rad_s", "drift_m", "way_error_m", "cost_of_transport", "action_change")
 
 
@@ -35,13 +33,7 @@ def judge_policy(
     twin: str | None = None,
     robot: str = "go2",
     out: Path = Path("verdict"),
-    candidates: int = 16,
-    episodes: int = 40,
-    straight_episodes: int = 8,
-    candidate_episodes: int = 8,
-    seconds: float = 10.0,
-    seed: int = 0,
-    threads: int = 0,
+    options: Annotated[VerdictOptions, tyro.conf.arg(name="")] = VerdictOptions(),  # noqa: B008
 ) -> int:
     """Tell whether a fine-tuned policy really does better than the old one, and may go onto the robot: GO or NO-GO.
 
@@ -60,122 +52,43 @@ def judge_policy(
         twin: also walk on a virtual robot, by name or path
         robot: a shipped robot or the path of a robot.yaml
         out: the folder to write into
-        candidates: robots drawn inside the intervals of the fit; 0 leaves them out, and with them what the
-            fit may be wrong about
-        episodes: with random commands, and again with pushes, in each simulator
-        straight_episodes: in each direction, in each simulator
-        candidate_episodes: of each candidate, with random commands and again with pushes
-        seconds: length of an episode
-        seed: of commands, starts, pushes, noise and candidates
-        threads: of the simulator; 0 takes all cores
     """
-    check_folder(out, (FIGURES, PAGE))
-    counts = {
-        "candidates": (candidates, 0),
-        "episodes": (episodes, 1),
-        "straight_episodes": (straight_episodes, 1),
-        "candidate_episodes": (candidate_episodes, 1),
-        "the seed": (seed, 0),
-    }
-    for name, (count, least) in counts.items():
-        if count < least:
-            raise SurefootError(f"{name} is {count}; it must be a whole number from {least} on")
+    claim_verdict(out)
     described = load_robot(robot)
-    fitted = read_adaptation(adaptation.expanduser(), described)
-    hidden = None if twin is None else _twin(twin, described)
-    old, new = (_driver(name, described, seed) for name in (before, after))
-    described, other = old.robot, new.robot
-    if described.posture.name != other.posture.name:
-        raise PolicyError(
-            f"{before} means the posture {described.posture.name!r} and {after} {other.posture.name!r}; compare"
-            " policies of one posture"
-        )
-    effort = Effort(episodes, straight_episodes, candidates, candidate_episodes, seconds)
-    console = Console()
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("control ticks"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as shown:
-        task = shown.add_task("", total=None)
-        result = reach_verdict(
-            described,
-            old.make,
-            new.make,
-            fitted,
-            hidden,
-            fit=read_fit_gap(adaptation.expanduser(), fitted),
-            effort=effort,
-            seed=seed,
-            threads=threads,
-            progress=lambda part, done, total: shown.update(task, description=part, completed=done, total=total),
-        )
-    given = {
-        "candidates": candidates,
-        "episodes": episodes,
-        "straight_episodes": straight_episodes,
-        "candidate_episodes": candidate_episodes,
-        "seconds": seconds,
-        "seed": seed,
+    place = adaptation.expanduser()
+    fitted = read_adaptation(place, described)
+    hidden = None if twin is None else load_twin(twin)
+    old, new = judged_policies(before, after, described, options.seed)
+    file = place / ADAPTATION if place.is_dir() else place
+    named = {"before": before, "after": after, "adaptation": adaptation, "robot": robot, "twin": twin, "out": out}
+    facts = {
+        "command": command_line("verdict", (), **named, **options.facts),
+        "adaptation": {"file": file.name, "sha256": file_hash(file)},
     }
-    named = {"before": before, "after": after, "adaptation": adaptation, "robot": robot} | (
-        {} if twin is None else {"twin": twin}
-    )
-    words = [
-        word
-        for name, value in (named | {"out": out} | given).items()
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    facts = (
-        _provenance(shlex.join(["surefoot", "verdict", *words]), described, old, new, adaptation.expanduser(), hidden)
-        | given
-    )
-    content = {"provenance": facts, **result.to_dict()}
-    write_json(out / FIGURES, content)
-    write_text(
-        out / PAGE, verdict_page(result, described, facts, f"{new.label} against {old.label} on {described.name}")
-    )
+
+    def draw(verdict: Verdict, folder: Path) -> None:
+        title = f"{new.label} against {old.label} on {old.robot.name}"
+        write_text(folder / VERDICT_PAGE, verdict_page(verdict, old.robot, verdict.provenance, title))
+
+    console = Console()
+    with StageBar(console) as bar:
+        result = run_verdict(
+            old,
+            new,
+            fitted,
+            options,
+            twin=hidden,
+            fit_gap=read_fit_gap(place, fitted),
+            out=out,
+            facts=facts,
+            draw=draw,
+            progress=bar.show,
+        )
     console.print(figures_table(result), directions_table(result), sep="\n")
     for line in _summary(result):
         say(console, line)
-    say(console, f"wrote {out / FIGURES}, {out / PAGE}")
-    return 0 if result.go else NO_GO
-
-
-def _driver(name: str, robot: Robot, seed: int) -> Driver:
-    if name == REPLAY:
-        raise PolicyError(f"{REPLAY} plays a log again and is no policy; give the path of an .onnx file")
-    return make_driver(name, robot, seed)
-
-
-def _twin(name: str, robot: Robot) -> Twin:
-    found = load_twin(name)
-    if found.robot.hash != robot.hash:
-        raise TwinError(
-            f"{name} is of {found.robot.name}, and not of the {robot.name} that --robot gives; give both of one robot"
-        )
-    return found
-
-
-def _provenance(
-    command: str, robot: Robot, old: Driver, new: Driver, adaptation: Path, twin: Twin | None
-) -> dict[str, Any]:
-    path = adaptation / ADAPTATION if adaptation.is_dir() else adaptation
-    return {
-        "command": command,
-        "robot": {"name": robot.name, "hash": robot.hash, "contract_hash": robot.contract_hash},
-        "before": {"name": old.label, "hash": old.hash},
-        "after": {"name": new.label, "hash": new.hash},
-        "adaptation": {"file": path.name, "sha256": file_hash(path)},
-        "twin": None if twin is None else {"name": twin.name, "hash": twin.hash},
-        "physics_hz": robot.physics_hz,
-        "versions": VERSIONS,
-    }
+    say(console, f"wrote {out / VERDICT}, {out / VERDICT_PAGE}")
+    return GO if result.go else NO_GO
 
 
 def figures_table(result: Verdict) -> Table:

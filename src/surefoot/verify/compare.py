@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,14 @@ class Estimate:
     def half(self) -> float:
         """Half of the interval."""
         return (self.high - self.low) / 2
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> "Estimate":
+        """From what JSON holds: an end that is null is infinite where the value is known, and NaN where it is not."""
+        value = math.nan if content["value"] is None else content["value"]
+        ends = {"low": -math.inf, "high": math.inf} if content["value"] is not None else {}
+        low, high = (ends.get(end, math.nan) if content[end] is None else content[end] for end in ("low", "high"))
+        return Estimate(value, low, high, content["count"])
 
 
 @dataclass(frozen=True)

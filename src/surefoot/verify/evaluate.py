@@ -18,6 +18,7 @@ import numpy as np
 
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
+from surefoot.records import from_json
 from surefoot.robot import Robot
 from surefoot.sim.probes import (
     ActionChangeProbe,
@@ -104,6 +105,12 @@ class Evaluation:
         """As JSON."""
         figures = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
         return figures | {"gate": {"limits": GATE if self.stand is None else RISING_GATE, "failures": self.failures()}}
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "Evaluation":
+        """From what `to_dict` gave, through JSON or not; what a file holds beside it is left out."""
+        own = {entry.name for entry in dataclasses.fields(Evaluation)}
+        return from_json(Evaluation, {name: value for name, value in content.items() if name in own})
 
     def failures(self) -> list[str]:
         """What keeps the policy from passing the gate, in words; empty when it passes."""

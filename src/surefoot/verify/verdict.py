@@ -5,13 +5,14 @@ fit leaves open.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from surefoot.adapt import Adaptation
 from surefoot.policy.agents import Agent
+from surefoot.records import from_json
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
@@ -63,6 +64,7 @@ class Verdict:
     quarter: Compared | None = None  # the mean over the worst quarter of the candidates
     fit: FitGap | None = None  # how near the adapted simulator is to the robot
     aside: str = ""  # what is worse and does not count, and why
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
     def go(self) -> bool:
@@ -83,6 +85,7 @@ class Verdict:
         """As JSON."""
         every = {"simulators": self.named, "candidates": self.candidates, "corners": self.corners}
         return {
+            "provenance": self.provenance,
             "verdict": self.word,
             "reasons": [asdict(reason) for reason in self.reasons],
             "gains": list(self.gains),
@@ -101,6 +104,33 @@ class Verdict:
                 for name, both in self.paths.items()
             },
         }
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> "Verdict":
+        """From what `to_dict` gave, through JSON or not."""
+
+        def compared(rows: list[Any]) -> tuple[Compared, ...]:
+            return tuple(from_json(Compared, row) for row in rows)
+
+        def tracks(rows: dict[str, Any]) -> dict[str, Track]:
+            return {direction: from_json(Track, row) for direction, row in rows.items()}
+
+        about = {key: value for key, value in content["fit"].items() if key != "says"}
+        pooled, quarter = content["intervals"], content["worst_quarter"]
+        return Verdict(
+            tuple(from_json(Reason, reason) for reason in content["reasons"]),
+            tuple(content["gains"]),
+            compared(content["simulators"]),
+            None if pooled is None else from_json(Compared, pooled),
+            compared(content["candidates"]),
+            compared(content["corners"]),
+            tuple(from_json(Worst, worst) for worst in content["worst"]),
+            {name: (tracks(both["before"]), tracks(both["after"])) for name, both in content["paths"].items()},
+            None if quarter is None else from_json(Compared, quarter),
+            FitGap(**about) if about else None,
+            content["aside"],
+            content["provenance"],
+        )
 
 
 def full_sizes(robot: Robot, seconds: float) -> dict[str, float]:
