@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import sys
 
 import pytest
@@ -13,6 +14,7 @@ from surefoot.cli import finetune as verb
 from surefoot.cli.finetune import comparison
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.robot import load_robot
+from surefoot.verify.evaluate import Evaluation, Straight, Walk
 
 TINY = ("--worlds", 8, "--iterations", 1, "--episodes", 2, "--trim-s", 0.2, "--judges", 4)
 
@@ -97,15 +99,10 @@ class TestScreen:
         assert not (here / "tuned" / "eval.json").exists()
 
     def test_a_policy_that_always_falls_has_no_drift_to_show(self):
-        fell = {"command": [1.0, 0.0, 0.0], "falls": 3, "episodes": 3, "lateral_abs_m": None, "heading_abs_rad": None}
-        group = {
-            "falls": 5,
-            "episodes": 5,
-            "velocity_error_m_s": None,
-            "turn_error_rad_s": 0.5,
-            "cost_of_transport": 1.0,
-        }
-        measured = {"walk": group, "pushed": group, "directions": {"+x": fell}}
+        nan = math.nan
+        fell = Straight((1.0, 0.0, 0.0), 3, 3, nan, nan, nan, nan, nan, nan, nan, nan)
+        group = Walk(5, 5, nan, 0.5, 1.0, 0.1)
+        measured = Evaluation(group, group, {"+x": fell})
         table = comparison(measured, measured, "t")
         cells = dict(zip(table.columns[0].cells, table.columns[1].cells, strict=True))
         assert cells["drift, m"] == cells["velocity error, m/s"] == "-"

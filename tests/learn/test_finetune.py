@@ -14,7 +14,7 @@ from support.robot_files import HEXAPOD
 from surefoot.errors import FitError, PolicyError, SurefootError
 from surefoot.learn import checkpoint
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.finetune import finetune, plan
+from surefoot.learn.finetune import finetune, plan, ppo_settings
 from surefoot.learn.import_policy import import_policy
 from surefoot.learn.loop import Length
 from surefoot.learn.ppo import Anchor, Learner
@@ -77,7 +77,7 @@ class TestFineTuning:
 
     def test_a_critic_that_learns_alone_begins_at_the_height_of_its_values(self, go2):
         env = WalkEnv(go2, walk(go2), 8)
-        settings = SMALL.ppo(mirrored=False)
+        settings = ppo_settings(SMALL, mirrored=False)
         learner = Learner(
             env.get_observations(), 12, settings, None, anchor=Anchor(lambda obs: torch.zeros(len(obs), 12), 0.2)
         )

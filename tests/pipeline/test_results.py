@@ -78,8 +78,10 @@ class TestReadBack:
         same_file(result, again, tmp_path)
         assert again.word == result.word
         assert again.reasons == result.reasons
-        widths = [[one.after.figures["drift_m"].high for one in verdict.candidates] for verdict in (result, again)]
-        np.testing.assert_array_equal(*widths)
+        high, high_again = (
+            [one.after.figures["drift_m"].high for one in verdict.candidates] for verdict in (result, again)
+        )
+        np.testing.assert_array_equal(high, high_again)
 
     def test_an_evaluation(self, case, fit, tmp_path) -> None:
         result = evaluate(

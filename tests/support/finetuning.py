@@ -3,7 +3,7 @@
 from support.policy_files import layers
 
 from surefoot.adapt import Adaptation, Fitted
-from surefoot.learn.finetune import FineTuneSettings
+from surefoot.learn.finetune_settings import FineTuneSettings
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.robot.legs import joint_types
 from surefoot.sim.parameters import PARAMETERS

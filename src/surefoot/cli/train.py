@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.live import Live
@@ -14,6 +14,9 @@ from surefoot.cli.live import OnScreen
 from surefoot.errors import SurefootError
 from surefoot.files import check_folder, write_json
 from surefoot.robot import load_robot
+
+if TYPE_CHECKING:
+    from surefoot.learn.loop import TrainingProgress
 
 FILES = ("policy.onnx", "checkpoint.safetensors", "config.json", "eval.json", "tensorboard/")
 
@@ -92,19 +95,22 @@ class TrainingScreen(OnScreen):
     """
 
     def __init__(self, console: Console, out: Path):
-        from torch.utils.tensorboard import SummaryWriter
-
         self._console, self._out = console, out
-        self._writer = SummaryWriter(str(out / "tensorboard"))
+        self._writer: Any = None  # made with the first iteration: a training that is refused leaves no files
         self._live = Live(console=console, refresh_per_second=2) if console.is_terminal else None
         self._printed = 0.0
 
     def __exit__(self, *reason: object) -> None:
         super().__exit__(*reason)
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
-    def show(self, progress: "TrainingProgress") -> None:  # type: ignore[name-defined]  # noqa: F821
+    def show(self, progress: "TrainingProgress") -> None:
         """Show one iteration."""
+        if self._writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self._out / "tensorboard"))
         left_s = progress.elapsed_s / progress.iteration * (progress.iterations - progress.iteration)
         figures = {
             "return": progress.reward_per_s,
@@ -134,7 +140,7 @@ class TrainingScreen(OnScreen):
             )
 
 
-def _screen(progress: "TrainingProgress", left_s: float) -> Table:  # type: ignore[name-defined]  # noqa: F821
+def _screen(progress: "TrainingProgress", left_s: float) -> Table:
     table = Table.grid(padding=(0, 2))
     rows = {
         "iteration": f"{progress.iteration} of {progress.iterations}",
@@ -158,6 +164,6 @@ def _screen(progress: "TrainingProgress", left_s: float) -> Table:  # type: igno
     return table
 
 
-def _standing(progress: "TrainingProgress") -> str:  # type: ignore[name-defined]  # noqa: F821
+def _standing(progress: "TrainingProgress") -> str:
     """What is earned by being up, where a task pays for it: the figure that tells whether a robot learns to rise."""
     return f"standing {progress.rewards['stand_up']:.2f}/s  " if "stand_up" in progress.rewards else ""
