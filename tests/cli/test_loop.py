@@ -94,8 +94,8 @@ class Stage:
         )
         (out / "simulator.yaml").write_text("robot: go2\n")
 
-    def _finetune(self, policy, adaptation, out, minutes, **_):
-        self.trained_min = max(self.trained_min, minutes + 0.05)  # an iteration more, and nothing is taken back
+    def _finetune(self, policy, adaptation, out, options, **_):
+        self.trained_min = max(self.trained_min, options.minutes + 0.05)  # an iteration more, and nothing is taken back
         save_file({}, out / "checkpoint.safetensors", {"state": json.dumps({"elapsed_s": 60 * self.trained_min})})
         (out / "policy.onnx").write_bytes(self.tuned)
         (out / "eval.json").write_text(json.dumps(self.evaluation))
@@ -164,7 +164,7 @@ class TestOrder:
         assert stage.called == ALL[1:]
         asked = stage.given["gap"][1]
         assert (asked["log"], asked["settings"]) == (Path("day1.parquet"), GapSettings(seed=3, threads=1))
-        assert stage.given["finetune"][1]["minutes"] == 2.5
+        assert stage.given["finetune"][1]["options"].minutes == 2.5
         assert stage.given["finetune"][1]["adaptation"] == Path("run/fit")
         assert stage.given["verdict"][1]["twin"] is None
         assert stage.given["video"][0][1] == "run/fit/simulator.yaml"  # no virtual robot but the fitted one
