@@ -48,23 +48,10 @@ class Trial:
 
 
 def prepare(folder: Path) -> None:
-    """What the verbs read: a log, and a fit of it."""
-    run(
-        folder,
-        "record",
-        "--twin",
-        "go2-identified",
-        "--policy",
-        "walk",
-        "--rollouts",
-        "12",
-        "--seconds",
-        "2.5",
-        "--seed",
-        "3",
-        "--out",
-        "log.parquet",
-    )
+    """What the verbs read: a log, a fit of it, and a longer log, since the loop refuses one below a minute."""
+    record = ("record", "--twin", "go2-identified", "--policy", "walk", "--seconds", "2.5", "--seed", "3")
+    run(folder, *record, "--rollouts", "12", "--out", "log.parquet")
+    run(folder, *record, "--rollouts", "26", "--out", "longer.parquet")
     run(folder, "fit", "log.parquet", "--policy", "walk", "--out", "fit", *SMALL_FIT)
 
 
@@ -219,7 +206,9 @@ TRIALS = {
         12,
         trained("tuned", 8),
     ),
-    "loop": Trial(("loop", "log.parquet", "--policy", "walk", "--minutes", "0.1", "--out", "loop", *THREAD), 6, looped),
+    "loop": Trial(
+        ("loop", "longer.parquet", "--policy", "walk", "--minutes", "0.1", "--out", "loop", *THREAD), 6, looped
+    ),
 }
 
 
@@ -231,7 +220,8 @@ def start(words: tuple[str, ...], folder: Path) -> subprocess.Popen:
 
 def copy_inputs(source: Path, folder: Path) -> None:
     folder.mkdir()
-    shutil.copy(source / "log.parquet", folder)
+    for name in ("log.parquet", "longer.parquet"):
+        shutil.copy(source / name, folder)
     shutil.copytree(source / "fit", folder / "fit")
 
 
@@ -283,16 +273,18 @@ def main() -> None:
         prepare(source)
         for verb in arguments.verb or TRIALS:
             trial = TRIALS[verb]
-            done = {row["seed"] for row in rows if row["verb"] == verb}
-            seeds = [seed for seed in range(arguments.kills or trial.kills) if seed not in done]
-            if not seeds:
+            wanted = arguments.kills or trial.kills
+            done = [row for row in rows if row["verb"] == verb]
+            if sum(row["killed"] for row in done) >= wanted:
                 continue
             whole = Path(top) / f"{verb}-whole"
             copy_inputs(source, whole)
             began = time.monotonic()
             run(whole, *trial.words)
             usual_s = time.monotonic() - began
-            for seed in seeds:
+            seed = max((row["seed"] for row in done), default=-1)
+            while sum(row["killed"] for row in rows if row["verb"] == verb) < wanted:
+                seed += 1
                 row = one_kill(verb, seed, source, whole, usual_s)
                 rows.append(row | {"usual_s": round(usual_s, 1), "commit": commit()})
                 print(
