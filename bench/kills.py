@@ -116,7 +116,6 @@ def trained(name: str, iterations: int) -> Callable[[Path, Path], str]:
 
 def looped(whole: Path, killed: Path) -> str:
     found = [
-        same_bytes("loop/record/log.parquet")(whole, killed),
         same_figures("loop/gap/gap.json", "loop/doctor/doctor.json")(whole, killed),
         same_figures("loop/fit/adaptation.json")(whole, killed),
     ]
