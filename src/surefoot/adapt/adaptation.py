@@ -51,14 +51,22 @@ class Adaptation:
     network: Network | None = None  # what it adds beside them
     provenance: dict[str, Any] = field(default_factory=dict)
 
-    def physics(self, robot: Robot) -> Physics:
+    def physics(self, robot: Robot) -> "AdaptedPhysics":
         """What the simulator of this robot became; refuses another robot than the one that was fitted."""
         if robot.hash != self.robot_hash:
             raise FitError(
                 f"the adaptation was fitted to another {self.robot} ({self.robot_hash[:12]}) than this {robot.name}"
                 f" ({robot.hash[:12]}); fit again, or give the robot that it was fitted to"
             )
-        return Physics(robot, self.settings, self.network)
+        return AdaptedPhysics(robot, self.settings, self.network, adaptation=self)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedPhysics(Physics):
+    """A physics that a fit found, with the intervals of its numbers: what training and the verdict draw from."""
+
+    adaptation: Adaptation | None = field(default=None, repr=False)
+    fit: Any = field(default=None, repr=False)  # the whole fit, where it is at hand
 
 
 def write_adaptation(path: Path, adaptation: Adaptation) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
-from surefoot.adapt.adaptation import adaptation_from_dict, adaptation_to_dict
+from surefoot.adapt.adaptation import AdaptedPhysics, adaptation_from_dict, adaptation_to_dict
 from surefoot.adapt.export import write_mjcf
 from surefoot.errors import FitError, SurefootError
 from surefoot.files import check_folder, read_json, read_text, write_json, write_text
@@ -25,7 +25,6 @@ from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.artefacts import ADAPTED_MODEL, FIT, FIT_JOURNAL, FIT_PAGE, SIMULATOR, VERSIONS
 from surefoot.pipeline.gap import physics_file
 from surefoot.robot import Robot
-from surefoot.sim.physics import Physics
 
 FamilyName = Literal["auto", "static", "residual", "action-delta"]
 Show = Callable[[str, FitProgress], None]  # the family that is being fitted, and where its fit stands
@@ -146,11 +145,11 @@ class PhysicsFit:
     detail: FitResult | None = field(default=None, repr=False)  # with all samples; not in the file
 
     @property
-    def physics(self) -> Physics:
-        """What the simulator became."""
+    def physics(self) -> AdaptedPhysics:
+        """What the simulator became, with the intervals of its numbers."""
         if self.robot is None:
             raise FitError("this fit was read without its robot; give the robot when you read it")
-        return self.adaptation.physics(self.robot)
+        return replace(self.adaptation.physics(self.robot), fit=self)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

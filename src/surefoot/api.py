@@ -1,0 +1,153 @@
+"""Surefoot as a library: the steps of the loop as one call each, on values.
+
+    import surefoot as sf
+
+    case = sf.Case("go2", policy="walk", log="day1.parquet")
+    print(sf.check_log(case).exit_code)
+    fit = sf.fit_physics(case, out="fit/")
+    worlds = fit.physics.worlds(64)
+
+Options are keywords with the names and defaults of `GapSettings`, `FitOptions`, `FineTuneOptions` and `VerdictOptions`.
+With `out` a step writes its files there, as the command line does, and continues there after it was killed.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from surefoot.adapt import Adaptation
+from surefoot.adapt.adaptation import AdaptedPhysics
+from surefoot.errors import PolicyError
+from surefoot.gap.case import Case
+from surefoot.logs.doctor import LogReport
+from surefoot.pipeline.finetune import FineTuned, FineTuneOptions, run_finetune
+from surefoot.pipeline.fit import FitOptions, PhysicsFit, run_fit
+from surefoot.pipeline.gap import GapResult, GapSettings, run_gap
+from surefoot.pipeline.verdict import VerdictOptions, judged_policies, run_verdict
+from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.sim.physics import Physics
+from surefoot.sim.twin import Twin, load_twin
+from surefoot.verify.fit_gap import FitGap
+from surefoot.verify.verdict import Verdict
+
+
+def check_log(case: Case) -> LogReport:
+    """What the doctor says of the log of a case: findings, usable rows, delay. It never raises for a bad log."""
+    return case.report
+
+
+def measure_gap(
+    case: Case,
+    *,
+    physics: Physics | None = None,
+    out: str | Path | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
+    **settings: Any,
+) -> GapResult:
+    """How far a simulator is from the log, beside its noise floor, and why.
+
+    `physics` is the simulator to compare with; without it, the robot's own, and causes are looked for. `progress` gets
+    what is being done, how far it is, and of how many. `settings` are those of `GapSettings`.
+    """
+    return run_gap(case, GapSettings(**settings), physics=physics, out=_folder(out), progress=progress)
+
+
+def fit_physics(
+    case: Case,
+    *,
+    out: str | Path | None = None,
+    restart: bool = False,
+    progress: Callable[[str, Any], None] | None = None,
+    **options: Any,
+) -> PhysicsFit:
+    """The physics with which the simulator moves as the robot did, with intervals.
+
+    `options` are those of `FitOptions`; `fix` may be a mapping of parameters to values. `progress` gets the family
+    that is being fitted and a `FitProgress`.
+    """
+    if isinstance(options.get("fix"), Mapping):
+        options["fix"] = _fixed(options["fix"])
+    return run_fit(case, FitOptions(**options), out=_folder(out), restart=restart, progress=progress)
+
+
+def finetune(
+    case: Case,
+    physics: Physics,
+    *,
+    out: str | Path | None = None,
+    restart: bool = False,
+    say: Callable[[str], None] | None = None,
+    progress: Callable[[Any], None] | None = None,
+    **options: Any,
+) -> FineTuned:
+    """Go on training the policy of a case in a physics, and measure it there before and after.
+
+    Without `out` the policy is written into a new temporary folder. `say` gets sentences, `progress` each iteration.
+    `options` are those of `FineTuneOptions`.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="surefoot-finetune-")) if out is None else Path(out)
+    return run_finetune(
+        case.driver,
+        _adaptation(physics),
+        FineTuneOptions(**options),
+        out=folder,
+        restart=restart,
+        say=say,
+        show=progress,
+    )
+
+
+def verdict(
+    case: Case,
+    after: OnnxPolicy | str | Path,
+    physics: Physics,
+    *,
+    before: OnnxPolicy | str | Path | None = None,
+    twin: Twin | str | None = None,
+    out: str | Path | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
+) -> Verdict:
+    """Whether a policy does better than the one of the case (or `before`), and may go onto the robot.
+
+    `physics` is what a fit found. `twin` is a virtual robot to walk on too. `options` are those of `VerdictOptions`.
+    """
+    chosen = VerdictOptions(**options)
+    first = before or case.policy
+    if first is None:
+        raise PolicyError(f"{case.driver.word} is no policy to compare with; give the old policy", argument="before")
+    old, new = judged_policies(first, after, case.robot, chosen.seed)
+    fit = physics.fit if isinstance(physics, AdaptedPhysics) else None
+    return run_verdict(
+        old,
+        new,
+        _adaptation(physics),
+        chosen,
+        twin=load_twin(twin) if isinstance(twin, str) else twin,
+        fit_gap=None if fit is None else FitGap.of(fit.to_dict()),
+        out=_folder(out),
+        progress=progress,
+    )
+
+
+def _folder(out: str | Path | None) -> Path | None:
+    return None if out is None else Path(out)
+
+
+def _fixed(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """As `name=value` and `name[joints]=value`, every digit of the values kept."""
+    words = []
+    for name, value in values.items():
+        joints = value.items() if isinstance(value, Mapping) else [("", value)]
+        words += [f"{name}[{joint}]={float(v)!r}" if joint else f"{name}={float(v)!r}" for joint, v in joints]
+    return tuple(words)
+
+
+def _adaptation(physics: Physics) -> Adaptation:
+    """What a fit found; of a physics that no fit found, one without intervals."""
+    if isinstance(physics, AdaptedPhysics) and physics.adaptation is not None:
+        return physics.adaptation
+    robot = physics.robot
+    settings = {name: physics.value(name).tolist() for name in physics.parameters}
+    return Adaptation(robot.name, robot.hash, "static", (), settings, physics.network)

@@ -1,0 +1,85 @@
+"""Surefoot as a library: the loop in a few lines, lazy imports, and sentences without command-line options."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support.walks import walked
+
+import surefoot as sf
+
+SMALL_FIT: dict[str, Any] = {"family": "static", "tie": "all", "most_evaluations": 20, "threads": 1}
+FEW: dict[str, Any] = {
+    "candidates": 1,
+    "episodes": 1,
+    "straight_episodes": 1,
+    "candidate_episodes": 1,
+    "seconds": 1.5,
+    "threads": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def log_file(go2, tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs") / "day1.parquet"
+    sf.write_log(walked(go2, rollouts=6, dry_friction_nm=0.6), path)
+    return path
+
+
+def test_the_loop_in_a_few_lines(log_file, tmp_path) -> None:
+    robot = sf.load_robot("go2")
+    log = sf.read_log(log_file)
+    case = sf.Case(robot, policy="walk", log=log)
+    assert sf.check_log(case) is sf.check_log(case)  # the doctor runs once
+    gap = sf.measure_gap(case, diagnose=False, threads=1)
+    fit = sf.fit_physics(case, fix={"armature_kgm2": 0.01, "torque_noise_nm": 0}, out=tmp_path / "fit", **SMALL_FIT)
+    assert (tmp_path / "fit" / "adaptation.json").exists()
+    after = sf.measure_gap(case, physics=fit.physics, threads=1)
+    assert after.gap.total < gap.gap.total
+    assert fit.physics.worlds(2).n == 2
+    tuned = sf.finetune(case, fit.physics, iterations=1, worlds=8, judges=0, trim_s=0, episodes=0)
+    assert tuned.policy.contract == robot.contract
+    judged = sf.verdict(case, after=tuned.policy, physics=fit.physics, **FEW)
+    assert judged.word in ("GO", "NO-GO")
+    assert judged.fit is not None
+
+
+def test_a_physics_that_no_fit_found(log_file) -> None:
+    case = sf.Case("go2", "walk", log_file)
+    judged = sf.verdict(case, "walk", sf.Physics(case.robot, {"dry_friction_nm": 0.6}), **FEW)
+    assert judged.word == "NO-GO"
+    assert judged.fit is None
+
+
+def test_importing_loads_no_simulator() -> None:
+    program = (
+        "import sys, surefoot; from surefoot.logs import read_log;"
+        "print([name for name in ('mujoco', 'onnxruntime', 'torch', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_all_names_are_there() -> None:
+    for name in sf.__all__:
+        assert getattr(sf, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = sf.nothing
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda log: sf.Case("nowhere", "walk", log), "nowhere"),
+        (lambda log: sf.Case("go2", "nothing", log), "no policy 'nothing'"),
+        (lambda log: sf.Case("go2", "walk", "missing.parquet"), "missing.parquet"),
+        (lambda log: sf.Case("go2", "walk"), "a case needs a log"),
+        (lambda log: sf.measure_gap(sf.Case("go2", "replay", log)), "with the policy in the loop"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), held_out=0.9), "held_out is 0.9"),
+    ],
+)
+def test_sentences_name_no_option(log_file, make, says) -> None:
+    with pytest.raises(sf.SurefootError, match=says) as reason:
+        make(log_file)
+    assert "--" not in str(reason.value)
