@@ -11,6 +11,7 @@ waits without computing has `WAITING` times as long.
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -45,18 +46,23 @@ class _Watchdog:
         self.clock_s = 0.0  # counts only while this process runs: a laptop may sleep, and Ctrl-Z may stop it
         self.interrupted_s: float | None = None
         self._woken = threading.Event()
-        self._pid = 0
+        self._started = False
+        if hasattr(os, "register_at_fork"):  # a fork has no threads but its own
+            os.register_at_fork(after_in_child=self._forked)
 
     def begin(self, watch: _Watch) -> None:
         self.active[id(watch)] = watch
-        if self._pid != os.getpid():  # a fork has no threads but its own
-            self._pid = os.getpid()
+        if not self._started:
+            self._started = True
             threading.Thread(target=self._run, name="surefoot watchdog", daemon=True).start()
         if not self._woken.is_set():
             self._woken.set()
 
     def end(self, watch: _Watch) -> None:
         self.active.pop(id(watch), None)
+
+    def _forked(self) -> None:
+        self._started, self.active = False, {}
 
     def _run(self) -> None:
         idle = 0
@@ -115,11 +121,14 @@ def watched(what: str, seconds: float | None = None) -> Iterator[None]:
 
 
 class WatchedCalls:
-    """The same for calls that come by the thousand: `begin` and `end` around each."""
+    """The same for calls that come by the thousand: `begin` and `end` around each.
 
-    def __init__(self, what: str) -> None:
+    `added_s` is given on top of the limit, to calls whose work is known; `any_memory` leaves memory alone.
+    """
+
+    def __init__(self, what: str, added_s: float = 0.0, any_memory: bool = False) -> None:
         allowed = limits()
-        self._watch = _Watch(what, allowed.seconds, allowed.bytes, 0.0)
+        self._watch = _Watch(what, allowed.seconds + added_s, sys.maxsize if any_memory else allowed.bytes, 0.0)
 
     def begin(self) -> None:
         """A call begins."""

@@ -43,6 +43,7 @@ from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Senses
 from surefoot.sim.truth import Truth
 from surefoot.sim.values import Values, names_of, nominal
+from surefoot.watchdog import WatchedCalls
 
 AddedAction = Callable[[Sensors, np.ndarray], np.ndarray]
 
@@ -54,6 +55,7 @@ MORE_MEMORY = ' (give the model more with <size memory="10M"/>)'
 KEPT_FAILURES = 10_000
 HANG_M = 10.0  # above standing height: out of reach of any leg
 TOO_FAST = 1e4  # rad/s or m/s: finite, but no robot
+LONGEST_STEP_S = 0.01  # of one world, added to the watchdog's limit; a robot with a hundred contacts takes 0.001
 CTRL, QFRC = int(mujoco.mjtState.mjSTATE_CTRL), int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
 NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
 
@@ -121,6 +123,10 @@ class Worlds(Truth):
         self.failures: list[Failure] = []  # the latest of them; `n_failures` counts all
         self.n_failures = 0
         self._batch = Batch(self.model, n, threads or usable_cores())
+        # One native call moves all worlds, a hundred thousand of them if you like: each step of each has its time. Its
+        # memory was taken when the batch was made, but the system counts it only once the worlds write to it.
+        allowed_s = LONGEST_STEP_S * n * self.scene.substeps
+        self._watched = WatchedCalls(f"a step of the simulation of {robot.name}", allowed_s, any_memory=True)
         self._fields = Fields(self._batch, robot, self.scene)
         self._values = Values(robot, self.scene, n)
         super().__init__(self._batch, feet)
@@ -359,7 +365,7 @@ class Worlds(Truth):
         self._fresh[rows] = True
         if self._sensordata is not None:
             with contextlib.suppress(SimulationError):  # the next step meets the same error, and names the world
-                self._batch.forward(ordered)
+                self._native(lambda: self._batch.forward(ordered))
 
     def _step_native(self, ids: np.ndarray | None) -> None:
         """All physics steps of the period in one call."""
@@ -425,11 +431,19 @@ class Worlds(Truth):
     def _guarded(self, call: Callable[[], object]) -> bool:
         """Run a native call; worlds in which MuJoCo raised are marked, the others have run. Whether any raised."""
         try:
-            call()
+            self._native(call)
         except SimulationError as failed:
             self._raised[failed.ids] = True
             return True
         return False
+
+    def _native(self, call: Callable[[], object]) -> None:
+        """Run a native call, which Python cannot interrupt, under the watchdog."""
+        self._watched.begin()
+        try:
+            call()
+        finally:
+            self._watched.end()
 
     def _draw_torque(self) -> np.ndarray:
         noise = self._values["torque_noise_nm"]
