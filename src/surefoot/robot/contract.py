@@ -24,6 +24,20 @@ TERM_SIZES: dict[str, int | None] = {
     "last_action": None,  # the previous output of the policy, before the action scale
 }
 
+# What no robot exceeds, by far: a number beyond it is a slip or a trap, and turns all that follows into infinities.
+LARGEST = {
+    "kp_nm_per_rad": 1e6,
+    "kd_nms_per_rad": 1e5,
+    "torque_limit_nm": 1e5,
+    "velocity_limit_rad_s": 1e4,
+    "position_limit_rad": 1e6,
+    "action_scale_rad": 1e3,
+    "action_clip": 1e6,
+    "control_hz": 1e4,
+    "command_range": 100.0,  # m/s or rad/s
+}
+LARGEST_SCALE = 1e6  # of an observation
+
 
 @dataclass(frozen=True)
 class Term:
@@ -143,6 +157,8 @@ def parse_observation(value: Any, what: str, error: type[SurefootError]) -> tupl
             raise error(f"{what}: unknown term {shown(term.name)}{nearest(term.name, TERM_SIZES)}")
         if not is_number(term.scale):
             raise error(f"{what}: scale of {term.name} is {shown(term.scale)}; it must be a finite number")
+        if abs(term.scale) > LARGEST_SCALE:
+            raise error(f"{what}: scale of {term.name} is {term.scale:g}; it must be within ±{LARGEST_SCALE:g}")
         if not isinstance(term.history, int) or isinstance(term.history, bool) or not 1 <= term.history <= 1000:
             raise error(
                 f"{what}: history of {term.name} is {shown(term.history)}; it must be a whole number from 1 to 1000"
@@ -195,6 +211,14 @@ def _contract_from_dict(content: Any, source: str) -> Contract:
             f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again"
             " with 'surefoot policy attach'"
         )
+    scalars = {"action_clip": (action_clip,), "control_hz": (control_hz,)}
+    ranges = {"position_limit_rad": sum(limits, ()), "command_range": (*vx, *vy, *wz)}
+    for key, values in {**numbers, **scalars, **ranges}.items():
+        if (largest := max(map(abs, values))) > LARGEST.get(key, math.inf):
+            raise PolicyError(
+                f"the contract inside {source}: {key} is {largest:g}, and no robot has more than {LARGEST[key]:g};"
+                " attach it again with 'surefoot policy attach'"
+            )
     observation = parse_observation(content["observation"], f"the observation of {source}", PolicyError)
     return Contract(
         str(content["robot"]),

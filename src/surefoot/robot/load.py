@@ -11,7 +11,7 @@ import numpy as np
 
 from surefoot.errors import RobotError, nearest, shown
 from surefoot.files import canonical_json, is_number, read_yaml, sha256
-from surefoot.robot.contract import Contract, parse_observation
+from surefoot.robot.contract import LARGEST, Contract, parse_observation
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.posture import LEVEL, Posture
 from surefoot.robot.values import match, per_name
@@ -36,7 +36,6 @@ COMMANDS = {"vx_m_s": (-1.0, 1.0), "vy_m_s": (-0.5, 0.5), "wz_rad_s": (-1.0, 1.0
 DEFAULT_PHYSICS_HZ = 500.0
 MOST_SUBSTEPS = 10_000
 SLOWEST_PHYSICS_HZ = 50.0  # a foot that falls for 20 ms between two steps is through the floor
-FASTEST_CONTROL_HZ = 10_000.0
 DEFAULT_ACTION_CLIP = 100.0
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
@@ -258,6 +257,8 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
                     f"{path}: {key} of {joint} is {number:g}; it must be"
                     f" {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}"
                 )
+            if number > LARGEST.get(key, np.inf):
+                raise RobotError(f"{path}: {key} of {joint} is {number:g}; it must be at most {LARGEST[key]:g}")
         return resolved
 
     limits = tuple(_range(model, joint, path) for joint in joints)
@@ -278,9 +279,11 @@ def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.Mj
         velocity_limit_rad_s=values("velocity_limit_rad_s", 0),
         position_limit_rad=limits,
         action_scale_rad=values("action_scale_rad", 0),
-        action_clip=_positive(content.get("action_clip", DEFAULT_ACTION_CLIP), "action_clip", path),
+        action_clip=_positive(
+            content.get("action_clip", DEFAULT_ACTION_CLIP), "action_clip", path, LARGEST["action_clip"]
+        ),
         observation=parse_observation(content["observation"], f"{path}: observation", RobotError),
-        control_hz=_positive(content["control_hz"], "control_hz", path, FASTEST_CONTROL_HZ),
+        control_hz=_positive(content["control_hz"], "control_hz", path, LARGEST["control_hz"]),
         command_range=_command_range(content.get("command_range", {}), path),
     )
 
@@ -289,6 +292,11 @@ def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]
     low, high = (float(v) for v in model.joint(joint).range)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; limits must be finite numbers")
+    if max(abs(low), abs(high)) > LARGEST["position_limit_rad"]:
+        raise RobotError(
+            f"{path}: the model's range of {joint} is {low:g} to {high:g}; it must be within"
+            f" ±{LARGEST['position_limit_rad']:g}"
+        )
     if not model.jnt_limited[model.joint(joint).id]:
         if low >= high and (low, high) != (0.0, 0.0):  # MuJoCo takes such a range for no limit, in silence
             raise RobotError(
@@ -313,6 +321,10 @@ def _command_range(value: Any, path: Path) -> tuple[tuple[float, float], tuple[f
             or limits[0] > limits[1]
         ):
             raise RobotError(f"{path}: {key} of command_range is {shown(limits)}; it must be [lowest, highest]")
+        if max(map(abs, limits)) > LARGEST["command_range"]:
+            raise RobotError(
+                f"{path}: {key} of command_range is {shown(limits)}; it must be within ±{LARGEST['command_range']:g}"
+            )
         resolved[key] = (float(limits[0]), float(limits[1]))
     return resolved["vx_m_s"], resolved["vy_m_s"], resolved["wz_rad_s"]
 

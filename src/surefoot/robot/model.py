@@ -107,11 +107,13 @@ def bare_spec(path: Path) -> mujoco.MjSpec:
     spec = load_spec(path)
     for element in [*spec.actuators, *spec.sensors, *spec.keys]:
         spec.delete(element)
-    for geom in list(spec.worldbody.geoms):
-        if geom.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD):
-            for pair in [pair for pair in spec.pairs if geom.name and geom.name in (pair.geomname1, pair.geomname2)]:
-                spec.delete(pair)
-            spec.delete(geom)
+    ground = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+    planes = [geom for geom in spec.worldbody.geoms if geom.type in ground]
+    names = {geom.name for geom in planes if geom.name}
+    for pair in [pair for pair in spec.pairs if names & {pair.geomname1, pair.geomname2}]:
+        spec.delete(pair)
+    for geom in planes:
+        spec.delete(geom)
     spec.option.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)  # a batch of worlds cannot put one to sleep
     for joint in spec.joints:
         joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE  # the contract's torque limit governs

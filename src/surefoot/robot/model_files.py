@@ -1,8 +1,8 @@
 """The files of a model, and what they may ask for, looked at before MuJoCo reads them.
 
-A line such as <replicate count="2000000000"> keeps MuJoCo's parser busy until the memory is full, and a FIFO named as a
-mesh blocks it for ever. Robots have some hundred bodies; the limits are far above that. One pass of expat over each XML
-file counts and collects, without building a tree.
+A line such as <replicate count="2000000000"> keeps MuJoCo's parser busy until the memory is full, a FIFO named as a mesh
+blocks it for ever, and a model that names itself as a part overflows its stack. Robots have some hundred bodies; the
+limits are far above that. One pass of expat over each XML file counts and collects, without building a tree.
 """
 
 import re
@@ -22,12 +22,23 @@ from surefoot.files.reading import MOST_BYTES
 MOST_XML_BYTES = 50_000_000
 MOST_FILES = 2_000
 MOST_ELEMENTS = 50_000  # of one file, with its copies multiplied out
+MOST_OF_A_KIND = (
+    10_000  # geoms, sites, ...: MuJoCo reads them in the square of their number, 0.3 s here and 5 s for 40,000
+)
+MOST_NESTED_FILES = 20  # a file that includes a file that includes ...
 MOST_BODIES = 2_000
 MOST_DOFS = 1_000
 MOST_CELLS = 25_000_000  # of a height field or a texture
 MOST_ARENA_BYTES = 1_000_000_000  # of one world's scratch memory
 MOST_GRAVITY_M_S2 = 100.0
-ASSET_TAGS = {"mesh", "hfield", "texture", "skin", "include", "model"}
+MOST_ITERATIONS = 1_000  # of any solver; MuJoCo's own are 100 and less, and 2,000,000,000 never come back
+SOLVERS = ("iterations", "ls_iterations", "noslip_iterations", "ccd_iterations", "sdf_iterations", "sdf_initpoints")
+MEDIUM = {
+    "wind": (-100.0, 100.0, "m/s"),  # a hurricane has 70
+    "density": (0.0, 10_000.0, "kg/m³"),  # air 1.2, water 1,000
+    "viscosity": (0.0, 1_000.0, "Pa s"),  # water 0.001, honey 10
+}
+FILE_KEYS = ("file", "filename", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 FOLDER_KEYS = ("meshdir", "texturedir", "assetdir")
 COPIED = ("replicate", "composite", "flexcomp")
 XML_ENDINGS = (".xml", ".mjcf", ".urdf")
@@ -42,6 +53,7 @@ class _XmlScan:
         self.folders: list[str] = []  # named by <compiler>
         self.files: list[tuple[str, bool]] = []  # names, and whether each is XML to include
         self.elements, self.bodies = 0.0, 0.0
+        self.kinds: dict[str, float] = {}  # how many of each tag
         self.copies = [1.0]  # of each open element
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -50,6 +62,12 @@ class _XmlScan:
         if self.elements > MOST_ELEMENTS:
             raise RobotError(
                 f"{self.path} has more than {MOST_ELEMENTS:,} elements, copies included; remove what is not the robot"
+            )
+        self.kinds[tag] = self.kinds.get(tag, 0.0) + self.copies[-1]
+        if self.kinds[tag] > MOST_OF_A_KIND and tag not in ("body", "link"):
+            raise RobotError(
+                f"{self.path} has more than {MOST_OF_A_KIND:,} {shown(tag)} elements, copies included; remove what is"
+                " not the robot"
             )
         self.bodies += self.copies[-1] if tag in ("body", "link") else 0
         if self.bodies > MOST_BODIES:  # MuJoCo takes ten seconds over 20,000
@@ -63,9 +81,7 @@ class _XmlScan:
             )
         if tag == "compiler":
             self.folders += [folder for key in FOLDER_KEYS if (folder := attributes.get(key))]
-        name = attributes.get("file") or attributes.get("filename")
-        if name and tag in ASSET_TAGS:
-            self.files.append((name, tag in ("include", "model")))
+        self.files += [(name, tag in ("include", "model")) for key in FILE_KEYS if (name := attributes.get(key))]
 
     def end(self, tag: str) -> None:
         self.copies.pop()
@@ -120,17 +136,46 @@ def _checked_files(path: Path, changed: int, size: int) -> tuple[Path, ...]:
 
 def refuse_compiled(model: mujoco.MjModel, path: Path) -> None:
     """Refuse what became too large, or whose world is none that a robot walks in."""
-    for what, count, most in (("bodies", model.nbody, MOST_BODIES), ("degrees of freedom", model.nv, MOST_DOFS)):
+    for what, count, most in (
+        ("bodies", model.nbody, MOST_BODIES),
+        ("degrees of freedom", model.nv, MOST_DOFS),
+        ("geoms", model.ngeom, MOST_OF_A_KIND),
+        ("sites", model.nsite, MOST_OF_A_KIND),
+    ):
         if count > most:
             raise RobotError(f"{path} has {count:,} {what}; the limit is {most:,}: remove what is not the robot")
     if model.narena > MOST_ARENA_BYTES:
         raise RobotError(
             f"{path} asks for {model.narena / 1e9:.2g} GB of memory for one world; lower <size memory=.../>"
         )
-    gravity = model.opt.gravity
-    if not np.isfinite(gravity).all() or not -MOST_GRAVITY_M_S2 <= gravity[2] < 0:
-        given = " ".join(f"{value:g}" for value in gravity)
-        raise RobotError(f"{path} has the gravity {given}; it must point down, such as 0 0 -9.81")
+    _refuse_options(model.opt, path)
+
+
+def _refuse_options(options: mujoco.MjOption, path: Path) -> None:
+    """Refuse solvers that never end, and a world that is not of this earth."""
+    for name in SOLVERS:
+        count = int(getattr(options, name))
+        if not 0 <= count <= MOST_ITERATIONS:
+            raise RobotError(
+                f"{path} asks for {name}={count} in <option>; it must be between 0 and {MOST_ITERATIONS:,}"
+            )
+    across_m_s2, down_m_s2 = float(np.hypot(*options.gravity[:2])), -float(options.gravity[2])
+    # a floor that is tilted by turning gravity stays possible, up to 45 degrees
+    if not across_m_s2 <= down_m_s2 <= MOST_GRAVITY_M_S2 or down_m_s2 == 0:
+        raise RobotError(
+            f"{path} has the gravity {_words(options.gravity)}; it must point down, such as 0 0 -9.81, with at most"
+            f" {MOST_GRAVITY_M_S2:g} m/s²"
+        )
+    for name, (low, high, unit) in MEDIUM.items():
+        values = np.atleast_1d(getattr(options, name))
+        if not ((low <= values) & (values <= high)).all():  # NaN is not either
+            raise RobotError(
+                f"{path} has the {name} {_words(values)} in <option>; it must be between {low:g} and {high:g} {unit}"
+            )
+
+
+def _words(values: np.ndarray) -> str:
+    return " ".join(f"{value:g}" for value in values)
 
 
 def _named(path: Path) -> Iterator[Path]:
@@ -139,6 +184,8 @@ def _named(path: Path) -> Iterator[Path]:
     """
     root, count = path.resolve().parent, 0
     seen: set[Path] = set()
+    scans: dict[Path, _XmlScan] = {}
+    parts: dict[Path, list[Path]] = {}  # of each XML file, those that are XML
     queue: list[tuple[Path, bool]] = [(path.resolve(), True)]
     while queue:
         file, included = queue.pop()
@@ -154,10 +201,53 @@ def _named(path: Path) -> Iterator[Path]:
         scan = _scan(file) if is_xml else None
         if scan is None:
             continue
+        scans[file] = scan
         folders = [root, file.parent, *(root / folder for folder in scan.folders)]
         for name, includes in scan.files:
             name = package_path(name, root)
-            queue += [((folder / name).resolve(), includes) for folder in folders if _there(folder / name)][:1]
+            named = [((folder / name).resolve(), includes) for folder in folders if _there(folder / name)][:1]
+            parts.setdefault(file, []).extend(part for part, is_part in named if is_part)
+            queue += named
+    _refuse_nesting(path, parts)
+    _refuse_odd(root, scans)
+
+
+def _refuse_nesting(path: Path, parts: dict[Path, list[Path]]) -> None:
+    """Refuse files that name each other in a circle, or too deep: MuJoCo follows them until its stack is full."""
+    trail: list[Path] = []  # from the model to where the walk is
+    depths: dict[Path, int] = {}  # levels below each file that the walk has left
+
+    def levels(file: Path) -> int:
+        if file in trail:
+            raise RobotError(
+                f"{path}: {file.name} is a part of itself, through {' -> '.join(step.name for step in trail)} ->"
+                f" {file.name}; remove one of these from the models and includes"
+            )
+        if file not in depths:
+            trail.append(file)
+            depths[file] = 0
+            if len(trail) <= MOST_NESTED_FILES:
+                depths[file] = 1 + max((levels(part) for part in parts.get(file, ())), default=0)
+            trail.pop()
+        if len(trail) + depths[file] > MOST_NESTED_FILES or not depths[file]:
+            raise RobotError(
+                f"{path} is nested more than {MOST_NESTED_FILES} files deep, at {file.name}; put its parts into fewer"
+                " files"
+            )
+        return depths[file]
+
+    levels(path.resolve())
+
+
+def _refuse_odd(root: Path, scans: dict[Path, _XmlScan]) -> None:
+    """Refuse FIFOs and devices wherever MuJoCo may look for a file: a folder that one XML file names holds for all."""
+    folders = {root, *(file.parent for file in scans)}
+    folders |= {root / folder for scan in scans.values() for folder in scan.folders}
+    for name in {package_path(name, root) for scan in scans.values() for name, _ in scan.files}:
+        for folder in folders:
+            place = folder / name
+            if _there(place) and not place.is_file() and not place.is_dir():
+                check_input(place, RobotError, "a part of the model", note=False)
 
 
 def _scan(path: Path) -> _XmlScan | None:
