@@ -4,14 +4,13 @@ same call goes on.
 
 import datetime
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot.errors import SurefootError
-from surefoot.files import canonical_json, file_hash, json_ready, read_state, sha256, write_json
+from surefoot.files import canonical_json, file_hash, json_ready, read_state, remove_written, sha256, write_json
 
 RUN = "run.json"
 FORMAT = 1
@@ -44,13 +43,11 @@ class RunFile:
     def __init__(
         self, out: Path, command: str, inputs: dict[str, Any], versions: dict[str, str], *, forget: tuple[str, ...] = ()
     ):
-        """`forget` names folders of steps that are removed with the record, to begin anew."""
+        """`forget` names folders of steps; what the steps wrote there is removed with the record, to begin anew."""
         self._out = out
         known = _read(out / RUN)
         if known is not None and forget:
-            for name in forget:
-                if (out / name).exists():
-                    shutil.rmtree(out / name)
+            remove_written(out, forget)
             known = None
         asked = json.loads(json.dumps(json_ready({"inputs": inputs, "versions": versions})))
         if known is not None:

@@ -179,7 +179,8 @@ def _guarded(function: Callable[..., int | None], name: str, verb: Verb) -> Call
         shared["overwrite"] = (
             bool,
             False,
-            "replace an output that is there already, also one that this verb did not write or that is an input",
+            "replace an output that is there already, also one that this verb did not write or that was changed since;"
+            " an input is never replaced",
         )
     if verb.reads_logs:
         shared["memory_gb"] = (

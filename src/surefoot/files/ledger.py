@@ -2,54 +2,31 @@
 
 The command line opens an `outputs` context for each verb. Inside it every reader notes the file it opens and every
 writer asks before it writes, so that a recording of a robot cannot be lost to a slip in `--out`, in whatever order the
-verb reads and writes. Files are told apart by device and inode: a hard link or a symlink to an input is the input.
+verb reads and writes. Files are told apart by device and inode: a hard link or a symlink to an input is the input. An
+input is never replaced, whatever the options say.
 
-A file may be replaced when the same verb wrote it. It says so itself (a mark in Parquet, HTML, JSON, PNG, ONNX and
-safetensors files), or the record in its run folder does. What carries no mark (CSV, MP4) or is made to be edited (YAML,
-XML, Python) is kept outside of run folders. Library calls outside of such a context write where they are told to.
+A file may be replaced when the same verb wrote it and nobody changed it since. In a run folder the record says so: it
+keeps size and hash of each file (`run_folder`). Elsewhere the file says so itself, by a mark with a hash of the rest of
+the file (`seal`): Parquet, HTML, JSON, PNG, ONNX and safetensors files have room for one. Of what carries no mark (CSV,
+MP4, YAML, XML, Python) nobody can tell, and it is kept outside of run folders. `--overwrite` replaces all of these.
+Library calls outside of such a context write where they are told to.
 """
 
-import json
-import os
-import re
-import stat
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from surefoot.errors import OutputError
-from surefoot.files.lock import FolderLock, host_name
+from surefoot.files.lock import FolderLock
+from surefoot.files.run_folder import RECORD, RunFolder
+from surefoot.files.seal import Content, marked_by, unsealed_mark
+from surefoot.files.temporary import remove_abandoned
 
-MARK = "written by surefoot"
-RECORD = ".surefoot.json"  # of a run folder: which verb wrote which of its files
-TEMPORARY = ".surefoot-"  # files that are being written begin so, then host and process
-MOST_RECORD_BYTES = 1_000_000
-_MARK = MARK.encode() + rb" ([a-z][a-z ]{0,30})\."
-_REACH = 1 << 16  # bytes at either end of a file in which a mark is looked for
 _MARKED = (".parquet", ".html", ".htm", ".json", ".png", ".onnx", ".safetensors")
-_ELSEWHERE = "choose another place for the output, or add --overwrite"
-
-
-class RunFolder:
-    """A folder that a verb holds, and what the record says of its files."""
-
-    def __init__(self, path: Path, verbs: dict[str, list[str]]) -> None:
-        self.path = path  # resolved
-        self.verbs = verbs  # verb -> names of what it wrote there; a name that ends in / is a folder of its own
-
-    def knows(self, verb: str, name: str) -> bool:
-        """Whether the verb wrote the file with this name, or it lies in a folder of the verb's own."""
-        return any(name == own or (own.endswith("/") and name.startswith(own)) for own in self.verbs.get(verb, ()))
-
-    def note(self, verb: str, name: str) -> None:
-        """Write down that a verb writes a file, before it does: a kill then leaves no file that nobody knows."""
-        if self.knows(verb, name):
-            return
-        self.verbs.setdefault(verb, []).append(name)
-        temporary = self.path / temporary_name(".json")
-        temporary.write_text(json.dumps({"written_by": mark(), "files": self.verbs}, indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, self.path / RECORD)
+_ELSEWHERE = "Choose another place for the output, or add --overwrite"
+_NOT_INPUT = "an input is never replaced, also not with --overwrite; choose another place for the output"
 
 
 class Outputs:
@@ -66,18 +43,16 @@ class Outputs:
     def note_input(self, path: Path) -> None:
         """Remember a file that is read; one that the verb is going to replace is refused."""
         identity = _identity(path)
-        if _still(self._claimed, identity) and not self.overwrite:
-            raise OutputError(f"{path} is an input and would be replaced by the output; {_ELSEWHERE}")
+        if _still(self._claimed, identity):
+            raise OutputError(f"{path} is an input and would be replaced by the output; {_NOT_INPUT}")
         self._inputs[identity] = path
 
     def claim(self, path: Path) -> None:
         """Ask for one file, before the work that leads to it."""
         self._refuse_input(path)
-        if not self._may_replace(path):
-            raise OutputError(
-                f"{path} already exists, and 'surefoot {self.verb}' did not write it; it was left as it is."
-                f" {_ELSEWHERE.capitalize()}"
-            )
+        objection = self._objection(path)
+        if objection is not None:
+            raise OutputError(f"{path} already exists, and {objection}; it was left as it is. {_ELSEWHERE}")
         if _exists(path):
             self._claimed[_identity(path)] = path
 
@@ -88,31 +63,44 @@ class Outputs:
         """
         new = not folder.exists()
         self._ends.enter_context(FolderLock(folder, self.verb))
-        held = RunFolder(folder.resolve(), _read_record(folder))
-        self._ends.callback(_forget_unused, held, new, self.verb not in held.verbs)
+        held = RunFolder(folder)
+        self._ends.callback(_forget_unused, held, new, self.verb not in held.recorded)
         self._folders.append(held)
-        _remove_abandoned(folder)
+        remove_abandoned(folder)
         for name in names:
             if name.endswith("/"):
                 self._claim_own_folder(held, name)
             else:
                 self.claim(folder / name)
 
-    def check_write(self, path: Path) -> None:
-        """Ask once more, when a file is about to take its place, and write it down."""
+    def check_write(self, path: Path, content: Content | None) -> None:
+        """Ask once more, when a file with this content is about to take its place, and write it down.
+
+        The content of a file that grows is None.
+        """
         place = path.absolute()
         if place not in self._written:
             self._refuse_input(path)
-            if not self._may_replace(path):
+            if self._objection(path) is not None:
                 raise OutputError(
-                    f"{path} was written by somebody else in the meantime; it was left as it is."
-                    f" {_ELSEWHERE.capitalize()}"
+                    f"{path} was written by somebody else in the meantime; it was left as it is. {_ELSEWHERE}"
                 )
             self._claimed.pop(_identity(path), None)
             self._written.add(place)
         held, name = self._run_folder(path)
         if held is not None:
-            held.note(self.verb, name)
+            held.note(self.verb, name, content)
+
+    def settle(self, path: Path, content: Content) -> None:
+        """The file took its place."""
+        held, name = self._run_folder(path)
+        if held is not None:
+            held.settle(self.verb, name, content)
+
+    def remove_written(self, folder: Path, names: Iterable[str]) -> None:
+        """Remove what the records say the verbs wrote into these folders; see the function of this name."""
+        held = next((held for held in self._folders if held.path == folder.resolve()), None)
+        _remove_written(RunFolder(folder) if held is None else held, names, self.overwrite)
 
     def close(self) -> None:
         """Release the folders."""
@@ -120,29 +108,49 @@ class Outputs:
 
     def _claim_own_folder(self, held: RunFolder, name: str) -> None:
         path = held.path / name
-        if not held.knows(self.verb, name) and path.exists() and any(path.iterdir()) and not self.overwrite:
+        if _exists(path) and not path.is_dir():
+            raise OutputError(f"{path} is a file, where a folder will be written; choose another folder with --out")
+        if not held.owns(self.verb, name) and path.exists() and any(path.iterdir()) and not self.overwrite:
             raise OutputError(
-                f"{path} already exists, and 'surefoot {self.verb}' did not write it; it was left as it is."
-                f" {_ELSEWHERE.capitalize()}"
+                f"{path} already exists, and {self._stranger(held, name)}; it was left as it is. {_ELSEWHERE}"
             )
-        held.note(self.verb, name)
+        held.note(self.verb, name, None)
 
     def _refuse_input(self, path: Path) -> None:
-        if not self.overwrite and _exists(path) and _still(self._inputs, _identity(path)):
-            raise OutputError(f"{path} is an input and would be replaced by the output; {_ELSEWHERE}")
+        if _exists(path) and _still(self._inputs, _identity(path)):
+            raise OutputError(f"{path} is an input and would be replaced by the output; {_NOT_INPUT}")
 
-    def _may_replace(self, path: Path) -> bool:
+    def _objection(self, path: Path) -> str | None:
+        """Why a file must not be replaced, for a sentence; None where it may be."""
         if self.overwrite or not _exists(path) or _still(self._claimed, _identity(path)):
-            return True
+            return None
         held, name = self._run_folder(path)
-        if held is not None and held.knows(self.verb, name):
-            return True
-        return path.suffix.lower() in _MARKED and read_mark(path) == self.verb
+        if held is not None and held.wrote(self.verb, name):
+            return None
+        verb, intact = marked_by(path) if path.suffix.lower() in _MARKED else (None, False)
+        if verb == self.verb and intact:
+            return None
+        known = None if held is None else held.verbs.get(self.verb, {}).get(name)
+        if known or verb == self.verb:
+            return f"it was changed after 'surefoot {self.verb}' wrote it"
+        if known is None and verb is not None:
+            who = "a call of the library" if verb == "library" else f"'surefoot {verb}'"
+            return f"'surefoot {self.verb}' did not write it ({who} did)"
+        return self._stranger(held, name)
+
+    def _stranger(self, held: RunFolder | None, name: str) -> str:
+        """What is known of a file or folder that does not say itself who wrote it."""
+        writer = None if held is None else held.writer(name)
+        if writer is not None and writer != self.verb:
+            return f"'surefoot {self.verb}' did not write it ('surefoot {writer}' did)"
+        if writer is None and held is not None and self.verb in held.recorded:
+            return f"'surefoot {self.verb}' did not write it"
+        return "surefoot cannot tell who wrote it"
 
     def _run_folder(self, path: Path) -> tuple[RunFolder | None, str]:
         """The innermost folder of this verb that a path lies in, and its name there."""
         place = path.parent.resolve() / path.name
-        for held in sorted(self._folders, key=lambda one: -len(one.path.parts)):
+        for held in sorted(self._folders, key=lambda held: -len(held.path.parts)):
             if held.path in place.parents:
                 return held, place.relative_to(held.path).as_posix()
         return None, path.name
@@ -194,85 +202,105 @@ def claim_folder(folder: Path, names: Iterable[str]) -> None:
         guard.claim_folder(folder, names)
 
 
-def check_write(path: Path) -> None:
-    """A file is about to take its place."""
+def check_write(path: Path, content: Content | None) -> None:
+    """A file with this content is about to take its place; None for a file that grows."""
     guard = _current.get()
     if guard is not None:
-        guard.check_write(path)
+        guard.check_write(path, content)
+
+
+def settle(path: Path, content: Content) -> None:
+    """A file took its place."""
+    guard = _current.get()
+    if guard is not None:
+        guard.settle(path, content)
+
+
+def remove_written(folder: Path, names: Iterable[str]) -> None:
+    """Remove what verbs wrote into these folders of a run folder, by its record and by the folders' own.
+
+    What no record names stays, and so do the folders that hold it. Symlinks are not followed. A file that was changed
+    after a verb wrote it is refused before anything is removed, unless --overwrite says that it may go.
+    """
+    guard = _current.get()
+    if guard is None:
+        _remove_written(RunFolder(folder), names, overwrite=False)
+    else:
+        guard.remove_written(folder, names)
 
 
 def mark() -> str:
-    """What a file says of who wrote it."""
+    """What a file says of who wrote it; `write_whole` fills in the digest."""
     guard = _current.get()
-    return f"{MARK} {'library' if guard is None else guard.verb}."
+    return unsealed_mark("library" if guard is None else guard.verb)
 
 
-def read_mark(path: Path) -> str | None:
-    """The verb that wrote a file, as the file itself says."""
-    try:
-        with path.open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            head = file.read(_REACH)
-            file.seek(max(0, path.stat().st_size - _REACH))
-            match = re.search(_MARK, head) or re.search(_MARK, file.read(_REACH))
-    except OSError:
-        return None
-    return match.group(1).decode() if match else None
+def _remove_written(held: RunFolder, names: Iterable[str], overwrite: bool) -> None:
+    folders = [name for name in names if _really_in(held.path, name) and (held.path / name).is_dir()]
+    with ExitStack() as locks:
+        for name in folders:
+            locks.enter_context(FolderLock(held.path / name, "remove"))
+        steps = {name: RunFolder(held.path / name) for name in folders}
+        doomed = [(held, verb, own) for verb, own in _recorded(held) if own.split("/")[0] in steps]
+        doomed += [(step, verb, own) for step in steps.values() for verb, own in _recorded(step)]
+        for record, verb, own in doomed if not overwrite else ():
+            _refuse_changed(record, verb, own)
+        for record, _, own in doomed:
+            _remove(record.path, own)
+            record.forget(own)
+        for step in steps.values():
+            (step.path / RECORD).unlink(missing_ok=True)
+        if any(record is held for record, _, _ in doomed):
+            held.save()
+    for name in folders:
+        with suppress(OSError):
+            (held.path / name).rmdir()
 
 
-def temporary_name(suffix: str) -> str:
-    """A name for a file that is being written, by which an abandoned one can be told from one that is not."""
-    return f"{TEMPORARY}{_host()}-{os.getpid()}-{os.urandom(6).hex()}{suffix}"
+def _refuse_changed(held: RunFolder, verb: str, name: str) -> None:
+    path = held.path / name
+    if not path.is_file() or any(held.wrote(writer, name) for writer in held.verbs):
+        return
+    marked = marked_by(path)
+    if marked != (verb, True):
+        known = held.verbs[verb][name] or marked[0] == verb  # a record of an older version knows the name alone
+        why = f"was changed after 'surefoot {verb}' wrote it" if known else "may have been changed"
+        raise OutputError(f"{path} {why}; nothing was removed. Move it elsewhere, or add --overwrite")
 
 
-def _remove_abandoned(folder: Path) -> None:
-    """Remove files that a run of this machine was writing when it was killed."""
-    for path in folder.glob(f"{TEMPORARY}{_host()}-*"):
-        pid = path.name.removeprefix(f"{TEMPORARY}{_host()}-").partition("-")[0]
-        if (
-            pid.isdigit()
-            and int(pid) != os.getpid()
-            and not _alive(int(pid))
-            and path.is_file()
-            and not path.is_symlink()
-        ):
-            path.unlink(missing_ok=True)
+def _recorded(held: RunFolder) -> list[tuple[str, str]]:
+    """What a record names that is in its folder, with the verb; a record from elsewhere may name anything."""
+    return [(verb, name) for verb, known in held.verbs.items() for name in known if _really_in(held.path, name)]
 
 
-def _alive(pid: int) -> bool:
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+def _really_in(folder: Path, name: str) -> bool:
+    """Whether a name leads to a place in the folder, without a way up or a symlink."""
+    parts = PurePosixPath(name).parts
+    if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
         return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
+    places = [folder.joinpath(*parts[: k + 1]) for k in range(len(parts))]
+    return not any(place.is_symlink() for place in places)
 
 
-def _host() -> str:
-    return re.sub(r"[^A-Za-z0-9]", "", host_name())[:20] or "host"
-
-
-def _read_record(folder: Path) -> dict[str, list[str]]:
-    """Which verb wrote which files of a folder."""
-    path = folder / RECORD
-    try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_RECORD_BYTES:
-            return {}
-        files = json.loads(path.read_text(encoding="utf-8"))["files"]
-        return {str(verb): [str(name) for name in names] for verb, names in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+def _remove(folder: Path, name: str) -> None:
+    """Remove a file, or a folder of a verb's own, and the folders in between that are empty then."""
+    path = folder / name
+    if path.is_dir() and name.endswith("/"):
+        shutil.rmtree(path)
+    elif path.is_file():
+        path.unlink()
+    for above in path.parents:
+        if above == folder or folder not in above.parents:
+            break
+        with suppress(OSError):
+            above.rmdir()
 
 
 def _forget_unused(held: RunFolder, new: bool, first: bool) -> None:
     """A verb that ended before it wrote anything leaves no trace of itself. Called while the folder is still locked."""
     if not first:
         return
-    written = [name for names in held.verbs.values() for name in names if not name.endswith("/")]
+    written = [name for known in held.verbs.values() for name in known if not name.endswith("/")]
     if written or {path.name for path in held.path.glob("*")} - {RECORD, FolderLock.NAME}:
         if not any(held.verbs.values()):
             (held.path / RECORD).unlink(missing_ok=True)

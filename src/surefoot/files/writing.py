@@ -9,6 +9,8 @@ from typing import Any, TextIO
 from surefoot.errors import OutputError
 from surefoot.files import ledger
 from surefoot.files.canonical import json_ready
+from surefoot.files.seal import seal
+from surefoot.files.temporary import temporary_name
 
 LONGEST_NAME = 255  # bytes, on every file system that robots and laptops have
 
@@ -28,10 +30,13 @@ def check_folder(folder: Path, names: tuple[str, ...]) -> None:
     """Refuse a folder that a verb cannot or may not write these files into; the folder is held until the verb ends."""
     _refuse_folder(folder)
     for name in names:
-        if not name.endswith("/") and (folder / name).is_dir():
+        if name.endswith("/"):
+            continue
+        if (folder / name).is_dir():
             raise OutputError(
                 f"{folder / name} is a folder, where a file will be written; choose another folder with --out"
             )
+        _refuse_strange(folder / name)
     ledger.claim_folder(folder, names)
 
 
@@ -39,7 +44,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then move it into place: whole or not at all."""
     _refuse_place(path)
     folder = path.parent
-    temporary = folder / ledger.temporary_name(path.suffix)
+    temporary = folder / temporary_name(path.suffix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
@@ -50,9 +55,11 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     try:
         write(temporary)
         with open(temporary, "rb+") as file:
+            content = seal(file)
             os.fsync(file.fileno())
-        ledger.check_write(path)
+        ledger.check_write(path, content)
         os.replace(temporary, path)
+        ledger.settle(path, content)
     except OSError as reason:
         raise OutputError(f"cannot write {path}: {reason.strerror or reason}; nothing was changed") from None
     finally:
@@ -63,7 +70,7 @@ def open_log(path: Path) -> TextIO:
     """Open a text file that grows while a step runs; one of an earlier run of the same verb is begun anew."""
     _refuse_place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    ledger.check_write(path)
+    ledger.check_write(path, None)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o666)
     return open(handle, "w", encoding="utf-8", errors="backslashreplace")
 
@@ -86,13 +93,18 @@ def _refuse_place(path: Path) -> None:
     try:
         if path.is_dir():
             raise OutputError(f"{path} is a folder; give the name of a file with --out")
-        if path.exists() and not path.is_file():  # moving a file over /dev/null would take it from the whole system
-            raise OutputError(f"{path} is not an ordinary file; choose another place with --out")
+        _refuse_strange(path)
     except (OSError, ValueError) as reason:
         raise OutputError(
             f"cannot write {path}: {getattr(reason, 'strerror', None) or reason}; choose another place with --out"
         ) from None
     _refuse_folder(path.parent)
+
+
+def _refuse_strange(path: Path) -> None:
+    """Moving a file over /dev/null would take it from the whole system, and opening a pipe waits for ever."""
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is not an ordinary file; choose another place with --out")
 
 
 def _refuse_folder(folder: Path) -> None:
