@@ -14,6 +14,7 @@ import pytest
 import torch
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from support.policy_files import layers
 
 from surefoot.errors import SurefootError
 from surefoot.files import (
@@ -34,11 +35,6 @@ from surefoot.learn import checkpoint
 from surefoot.logs import record, write_log
 from surefoot.policy import write_mlp
 from surefoot.sim.twin import load_twin
-
-try:
-    from support.policy_files import layers
-except ImportError:
-    from policy_files import layers
 
 
 def write(path: Path, go2) -> None:

@@ -8,17 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+from support.robot_files import TINY_YAML, refused, tiny
 
 from surefoot.errors import RobotError
 from surefoot.limits import TIME_LIMIT_S
 from surefoot.robot import load_robot
 from surefoot.robot.model_files import MOST_ITERATIONS, MOST_NESTED_FILES, MOST_OF_A_KIND
 from surefoot.watchdog import WatchedCalls
-
-try:
-    from support.robot_files import TINY_YAML, refused, tiny
-except ImportError:
-    from robot_files import TINY_YAML, refused, tiny
 
 ENDLESS = '<option iterations="2000000000" tolerance="0" noslip_iterations="2000000000"/>'
 # A step that is as long as if its solver never came to an end, in a native function that lets other threads run.

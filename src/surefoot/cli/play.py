@@ -100,7 +100,9 @@ def play(
             drawing=lambda done, total: progress.update(frames, completed=done, total=total),
         )
     told = f"; fell {walked.falls} time{'s' if walked.falls > 1 else ''}" if walked.falls else ""
-    if worlds.failures:
+    if walked.nonfinite is not None:
+        told += f"; {walked.nonfinite.says}"
+    elif worlds.failures:
         told += f"; the simulation stopped: {worlds.failures[0].reason}"
     size = f"{len(walked.time_s)} frames at {walked.fps:g} per second, {out.stat().st_size / 1e6:.1f} MB"
     say(console, f"wrote {out} ({size}){told}")

@@ -31,4 +31,4 @@ def _option(name: str, value: object) -> list[str]:
         return [flag] if value else [f"--no-{flag[2:]}"]
     if isinstance(value, (tuple, list)):
         return [flag, *map(str, value)]
-    return [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    return [flag, str(value)]

@@ -18,6 +18,7 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+from surefoot.errors import PolicyError
 from surefoot.learn.behaviour_cloning import NOISE, TICKS, regress
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.network import ACTIVATIONS, SILU, Activation, Chain, Layer, Normalizer, blank
@@ -188,6 +189,11 @@ def copy_policy(env: WalkEnv, network: torch.nn.Sequential, policy: OnnxPolicy, 
         for _ in range(TICKS):
             observation = env.get_observations()["actor"]
             label = torch.from_numpy(policy.run(observation.numpy()))
+            if not torch.isfinite(label).all():
+                raise PolicyError(
+                    f"{policy.name} gave actions that are not finite numbers, which no network can copy; the network is"
+                    " broken, export it again"
+                )
             with torch.no_grad():
                 action = label if round_ == 0 else network(observation)
             observations.append(observation)

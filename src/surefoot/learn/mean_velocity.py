@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from surefoot.errors import PolicyError
 from surefoot.policy.agents import PolicyAgent
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
+from surefoot.sim.nonfinite import NonFiniteProbe, nonfinite
 from surefoot.sim.probes import FallProbe, TrackingProbe
 from surefoot.sim.walk import Script, rise_ticks, walk
 from surefoot.sim.worlds import Worlds
@@ -25,10 +27,14 @@ def velocities(
         TrackingProbe(robot.posture),
         FallProbe(robot.posture),
     )
+    finite = NonFiniteProbe()
     worlds.reset()
     agent.reset(None)
     script = Script(heard.repeat(ticks, axis=0), n_rise=rise_ticks(robot), rise_command=rising)
-    walk(worlds, agent, script, (tracking, falls))
+    walk(worlds, agent, script, (tracking, falls, finite))
+    broken = nonfinite([(finite.result(), np.arange(worlds.n))], worlds.control_dt_s)
+    if broken is not None:
+        raise PolicyError(f"{policy.name}: {broken.says}")
     held = tracking.result().velocity.reshape(worlds.n, len(heard), ticks, 3)
     # tick after tick: the same robot has the same mean to the last bit in whatever batch it walks
     total = np.cumsum(held, axis=2)[:, :, -1]

@@ -15,6 +15,7 @@ from surefoot.errors import LogError
 from surefoot.logs.robot_log import RobotLog
 from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.robot.contract import Contract
+from surefoot.sim.nonfinite import first_nonfinite, nonfinite
 from surefoot.sim.rollout import rollout
 from surefoot.sim.twin import Twin
 
@@ -94,6 +95,9 @@ def record(
     agent = make_agent(policy, twin.robot, rollouts, seed=seed)
     run = rollout(worlds, agent, command, progress, truth=base)
     channels = CHANNELS + (TRUTH if base else ())
+    broken = nonfinite([(first_nonfinite(run.action, run.command), np.arange(rollouts))], contract.control_dt_s)
+    if broken is not None:
+        raise LogError(f"{policy}: {broken.says}")
     if worlds.failures:
         first = worlds.failures[0]
         others = f" ({worlds.n_failures} of {rollouts} rollouts stopped)" if worlds.n_failures > 1 else ""

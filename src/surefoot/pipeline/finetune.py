@@ -190,6 +190,8 @@ def run_finetune(
     if before is None and options.episodes > 0:
         tell(f"measuring {driver.word} in the adapted simulator")
         before = _measure(old, robot, physics, options)
+        if before.nonfinite is not None:
+            raise PolicyError(f"{driver.word} cannot be trained on: {before.nonfinite.says}")
     result = FineTuned(out / POLICY, before, None, None, provenance)
     if before is not None:  # what was measured after an earlier run is not of the policy that will be there
         write_json(out / EVALUATION, result.to_dict())

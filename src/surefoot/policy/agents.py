@@ -95,11 +95,21 @@ class PolicyAgent:
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
         """Actions (n, n_joints), clipped as the contract says; a row that is not finite stays so until its reset."""
         observation = self._observer.observe(sensors, command, self._last_action)
-        action = self.policy.run(observation).astype(np.float64)
-        clip = self.policy.contract.action_clip
-        np.clip(action, -clip, clip, out=action)
+        action = clipped(self.policy.run(observation), self.policy.contract.action_clip)
         self._last_action[:] = action
         return action
+
+
+def clipped(action: np.ndarray, clip: float) -> np.ndarray:
+    """Actions (n, n_joints) between plus and minus `clip`, float64; a row that is not finite becomes NaN throughout.
+
+    A clip would make an ordinary action of infinity, and nobody would learn that the network is broken.
+    """
+    action = action.astype(np.float64)
+    finite = np.isfinite(action)
+    if not finite.all():
+        action[~finite.all(axis=1)] = np.nan
+    return np.clip(action, -clip, clip, out=action)
 
 
 def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) -> Agent:

@@ -20,6 +20,7 @@ from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.records import from_json
 from surefoot.robot import Robot
+from surefoot.sim.nonfinite import NonFinite, NonFiniteProbe, nonfinite
 from surefoot.sim.probes import (
     ActionChangeProbe,
     ActionChangeRecord,
@@ -35,7 +36,6 @@ from surefoot.sim.probes import (
 )
 from surefoot.sim.walk import Script, planar_push, rise_ticks, walk
 from surefoot.sim.worlds import Worlds
-from surefoot.verify.nonfinite import NonFinite, NonFiniteProbe, nonfinite
 
 EPISODE_S = 10.0
 HOLD_S = 5.0  # how long each random command is held

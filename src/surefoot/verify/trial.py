@@ -14,6 +14,7 @@ import numpy as np
 from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
+from surefoot.sim.nonfinite import NonFinite, NonFiniteProbe, NonFiniteRecord, nonfinite
 from surefoot.sim.physics import Physics
 from surefoot.sim.probes import (
     AccelerationProbe,
@@ -39,7 +40,6 @@ from surefoot.verify.evaluate import (
     directions_of,
     settled,
 )
-from surefoot.verify.nonfinite import NonFinite, NonFiniteProbe, NonFiniteRecord, nonfinite
 
 PATH_HZ = 5.0  # points of a path that is kept for drawing
 

@@ -14,6 +14,7 @@ from surefoot.adapt import Adaptation
 from surefoot.policy.agents import Agent
 from surefoot.records import from_json
 from surefoot.robot import Robot
+from surefoot.sim.nonfinite import NonFinite
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 from surefoot.verify.candidates import (
@@ -28,7 +29,6 @@ from surefoot.verify.candidates import (
 from surefoot.verify.compare import LEVEL, QUALITY, Compared, compare, compare_over, estimate
 from surefoot.verify.evaluate import EPISODE_S
 from surefoot.verify.fit_gap import UNKNOWN, FitGap
-from surefoot.verify.nonfinite import NonFinite
 from surefoot.verify.paths import Track, tracks_of
 from surefoot.verify.rules import ADAPTED, LIMITS, NOMINAL, POOLED, QUARTER, TWIN, Reason, judge, set_aside
 from surefoot.verify.trial import Place, Trial, drift_s_of, lines_of, run_trials

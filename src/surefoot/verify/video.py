@@ -28,6 +28,7 @@ from surefoot.robot.model import compile_spec
 from surefoot.robot.picture import Frames, framed, size_of, standing, studio
 from surefoot.sim.falls import Falls
 from surefoot.sim.frames import yaw_of
+from surefoot.sim.nonfinite import NonFinite, NonFiniteProbe, nonfinite
 from surefoot.sim.probes import heading_velocity
 from surefoot.sim.walk import Script
 from surefoot.sim.walk import walk as walk_worlds
@@ -92,6 +93,7 @@ class Walk:
     velocity: np.ndarray  # (n, 3) measured, in the heading frame, smoothed
     state: tuple[str, ...]  # "", "fallen" or "unstable"
     falls: int
+    nonfinite: NonFinite | None = None  # of a policy that gave actions which are no numbers
 
 
 def check_video(path: Path, robot: Robot, seconds: float, width: int, height: int) -> None:
@@ -131,7 +133,8 @@ def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | Non
     ticks, hz = len(command), worlds.robot.contract.control_hz
     take = _Take(worlds, agent, ticks)
     agent.reset(None)
-    walk_worlds(worlds, agent, Script(command[:, None], before_tick=take.before_tick), (), progress)
+    finite = NonFiniteProbe()
+    walk_worlds(worlds, agent, Script(command[:, None], before_tick=take.before_tick), (finite,), progress)
     velocity = take.velocity
     for begin, end in zip(take.begins, [*take.begins[1:], ticks], strict=True):
         velocity[begin:end] = _averaged(velocity[begin:end], np.ones(2 * round(VELOCITY_WINDOW_S * hz / 2) + 1))
@@ -151,6 +154,7 @@ def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | Non
         velocity=velocity[kept],
         state=tuple(take.state[k] for k in kept),
         falls=take.falls,
+        nonfinite=nonfinite([(finite.result(), np.arange(1))], worlds.control_dt_s),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot.logs.doctor.findings import Finding, listed
 from surefoot.logs.doctor.signals import Signals
+from surefoot.policy.agents import clipped
 from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Sensors
@@ -139,8 +140,7 @@ def _error(signals: Signals, policy: OnnxPolicy, lag: int, imu_rotation: np.ndar
             blank if signals.down is None else signals.down[at] @ imu_rotation,
         )
         observation = observer.observe(sensors, signals.command[at], signals.action[at + lag - 1])
-    clip = policy.contract.action_clip
-    action = np.clip(policy.run(observation).astype(np.float64), -clip, clip)
+    action = clipped(policy.run(observation), policy.contract.action_clip)
     logged = signals.action[rows + lag]
     spread = np.maximum(logged.std(axis=0), 1e-3)
     error = np.sqrt(((action - logged) ** 2).mean(axis=0)) / spread

@@ -67,6 +67,13 @@ class NonFiniteProbe:
         return NonFiniteRecord(self._first_tick, self._command)
 
 
+def first_nonfinite(action: np.ndarray, command: np.ndarray) -> NonFiniteRecord:
+    """The same from what was recorded: actions (n_worlds, n_ticks, n_joints) and commands (n_worlds, n_ticks, 3)."""
+    bad = ~np.isfinite(action).all(axis=2)
+    first = bad.argmax(axis=1)
+    return NonFiniteRecord(np.where(bad.any(axis=1), first, FINITE), command[np.arange(len(command)), first])
+
+
 def nonfinite(parts: Sequence[tuple[NonFiniteRecord, np.ndarray]], control_dt_s: float) -> NonFinite | None:
     """Over some rows of some records; None where all actions were finite."""
     tick = np.concatenate([record.first_tick[rows.ravel()] for record, rows in parts])
