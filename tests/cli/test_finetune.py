@@ -81,9 +81,9 @@ class TestScreen:
         content = json.loads((here / "tuned" / "eval.json").read_text())
         content["provenance"]["policy"] = "another"
         (here / "tuned" / "eval.json").write_text(json.dumps(content))
-        assert "measuring" in call(*TINY)[1]
+        assert "measuring" in call(*TINY, "--overwrite")[1]
         (here / "tuned" / "eval.json").write_text("[]")
-        assert "measuring" in call(*TINY)[1]
+        assert "measuring" in call(*TINY, "--overwrite")[1]
 
     def test_zero_iterations_only_trim(self, call, here):
         code, out, _ = call("--iterations", 0, "--worlds", 8, "--episodes", 0, "--trim-s", 0.2)

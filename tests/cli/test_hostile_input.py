@@ -494,6 +494,9 @@ class TestTasks:
         save_file(tensors, path, {"state": json.dumps(state | change)})
         code, _, error = surefoot(*words, "--iterations", 2)
         assert code == 2
+        assert "it was changed after 'surefoot train' wrote it" in error
+        code, _, error = surefoot(*words, "--iterations", 2, "--overwrite")
+        assert code == 2
         assert "checkpoint.safetensors is damaged" in error
         assert "--fresh" in error
 
