@@ -492,7 +492,8 @@ class TestTasks:
         if change.pop("weights", False):
             tensors["actor.mlp.0.weight"][0, 0] = torch.nan
         save_file(tensors, path, {"state": json.dumps(state | change)})
-        code, _, error = surefoot(*words, "--iterations", 2)
+        assert "was changed after 'surefoot train' wrote it" in surefoot(*words, "--iterations", 2)[2]
+        code, _, error = surefoot(*words, "--iterations", 2, "--overwrite")
         assert code == 2
         assert "it was changed after 'surefoot train' wrote it" in error
         code, _, error = surefoot(*words, "--iterations", 2, "--overwrite")

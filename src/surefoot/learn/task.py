@@ -13,16 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from surefoot.errors import SurefootError, nearest, shown
-from surefoot.files import is_number, note_input
+from surefoot.files import note_input
 from surefoot.learn import rewards
 from surefoot.learn.randomize import Randomization, TaskError, load_randomization
 from surefoot.learn.rewards import RewardFunction
 from surefoot.learn.rise import Rise, find_rise
 from surefoot.learn.starts import Shares
+from surefoot.learn.task_fields import refuse_nonsense
 from surefoot.learn.upright import holding_action, stand_on_hind_legs
 from surefoot.robot import LEVEL, Posture, Robot
 from surefoot.text import one_line
 
+LARGEST_REWARD = 1e9  # per second, weighted; shipped rewards stay below 1e3
 CommandRange = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]  # vx m/s, vy m/s, wz rad/s
 
 
@@ -42,20 +44,27 @@ class Reward:
         """The reward of each of n robots, (n,); a user's own function may do anything, and is named when it does."""
         try:
             returned = self.function(motion)
-            values = np.asarray(returned, dtype=float)
-        except SurefootError:
+            values = np.asarray(returned)
+            values = values.astype(float) if values.dtype.kind in "fiub" else np.empty(0)
+        except (SurefootError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as reason:
-            raise TaskError(f"the reward {self.name} raised {raised_by_user(reason)}") from reason
+        except BaseException as reason:  # also what is no Exception, as SystemExit
+            code = getattr(self.function, "__code__", None)
+            raise TaskError(
+                f"the reward {self.name} raised {raised_by_user(reason, code and code.co_filename)}"
+            ) from reason
         if values.shape != (n,):
             raise TaskError(
                 f"the reward {self.name} returned {shown(returned)}; it must return one number for each of the {n}"
                 " robots"
             )
-        if not np.isfinite(values).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            good = np.abs(self.weight * values) <= LARGEST_REWARD
+        if not good.all():
+            worst = float(values[~good][0])
             raise TaskError(
-                f"the reward {self.name} is not a finite number for {int((~np.isfinite(values)).sum())} of {n} robots;"
-                " bound it"
+                f"the reward {self.name} is {worst:g} for {int((~good).sum())} of {n} robots, with a weight of"
+                f" {self.weight:g}; it must be finite, and weighted at most {LARGEST_REWARD:g}: bound it"
             )
         return values
 
@@ -219,13 +228,24 @@ def load_task(name_or_path: str, robot: Robot, randomization: str | None = None)
     return made
 
 
-def raised_by_user(reason: BaseException) -> str:
-    """What a user's own code raised, with the line that did, for a sentence."""
-    frames = traceback.extract_tb(reason.__traceback__)
-    line = next((frame.lineno for frame in reversed(frames) if "surefoot" not in Path(frame.filename).parts), None)
-    message = one_line(reason) if str(reason) else ""
+def raised_by_user(reason: BaseException, file: str | None) -> str:
+    """What a user's own code raised, with the line of its file that did, for a sentence."""
+    if isinstance(reason, SyntaxError):
+        line = reason.lineno if reason.filename == file else None
+        message = one_line(reason.msg or "")
+    else:
+        frames = traceback.extract_tb(reason.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
+        message = _message(reason)
     message = f"({message})" if isinstance(reason, SystemExit) else f": {message}" if message else ""
     return f"{type(reason).__name__}{message}" + (f", in its line {line}" if line else "")
+
+
+def _message(reason: BaseException) -> str:
+    try:
+        return one_line(reason) if str(reason) else ""
+    except Exception:  # an exception of the user's own that cannot even be printed
+        return ""
 
 
 def _task_from_file(path: Path, robot: Robot) -> Task:
@@ -242,47 +262,22 @@ def _task_from_file(path: Path, robot: Robot) -> Task:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except TaskError:
+    except (SurefootError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as reason:  # the user's own code may raise anything; name the file and what it said
-        raise TaskError(f"{path} cannot be imported: {raised_by_user(reason)}") from reason
+    except BaseException as reason:  # the user's own code may raise anything; name the file and what it said
+        raise TaskError(f"{path} cannot be imported: {raised_by_user(reason, spec.origin)}") from reason
     factory = getattr(module, "task", None)
     if not callable(factory):
         raise TaskError(f"{path} has no function task(robot)")
     try:
         made = factory(robot)
-    except SurefootError:
+    except (SurefootError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as reason:
-        raise TaskError(f"task(robot) of {path} raised {raised_by_user(reason)}") from reason
+    except BaseException as reason:
+        raise TaskError(f"task(robot) of {path} raised {raised_by_user(reason, spec.origin)}") from reason
     if not isinstance(made, Task):
         raise TaskError(
             f"task(robot) of {path} returned {type(made).__name__}; it must return a surefoot.learn.task.Task"
         )
-    _refuse_nonsense(made, path)
+    refuse_nonsense(made, robot, str(path))
     return made
-
-
-def _refuse_nonsense(task: Task, path: Path) -> None:
-    """A user's own task may hold anything; what training would stumble over is said first."""
-    if not task.rewards or not all(
-        isinstance(reward, Reward) and callable(reward.function) and is_number(reward.weight) for reward in task.rewards
-    ):
-        raise TaskError(
-            f"the rewards of {path} must be a tuple of surefoot.learn.task.Reward(function, weight), at least one"
-        )
-    try:
-        pairs = [(float(low), float(high)) for low, high in task.command_range]
-    except (TypeError, ValueError):
-        pairs = []
-    if len(pairs) != 3 or not all(np.isfinite(pair).all() and pair[0] <= pair[1] for pair in pairs):
-        raise TaskError(
-            f"command_range of {path} must be three pairs of numbers, the lower one first: vx m/s, vy m/s, wz rad/s"
-        )
-    for name in ("episode_s", "fall_cost", "start_spread_rad", "standing_share", "straight_share", "substeps"):
-        value = getattr(task, name)
-        if not is_number(value) or value < 0 or (name in ("episode_s", "substeps") and value <= 0):
-            raise TaskError(
-                f"{name} of {path} is {shown(value)}; it must be a number"
-                f" {'above' if name in ('episode_s', 'substeps') else 'from'} 0"
-            )

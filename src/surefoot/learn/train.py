@@ -98,7 +98,9 @@ def posture_metadata(task: Task) -> dict[str, str]:
 
 def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> dict[str, Any]:
     """All that determines a training, as JSON."""
-    about = dataclasses.asdict(task) | {"rewards": {reward.name: reward.weight for reward in task.rewards}}
+    about = dataclasses.asdict(dataclasses.replace(task, rewards=())) | {
+        "rewards": {reward.name: reward.weight for reward in task.rewards}
+    }
     if task.posture.level:
         del about["posture"], about["starts"], about["rise"]
     del about["learning"]  # stands in the PPO settings
