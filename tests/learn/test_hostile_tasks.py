@@ -48,8 +48,8 @@ FIELDS: list[tuple[str, object]] = [
     ("rewards", None),
     ("rewards", ()),
     ("rewards", (len,)),
-    ("rewards", (Reward(len, float("nan")),)),
-    ("rewards", (Reward(None, 1.0),)),  # type: ignore[arg-type]
+    ("rewards", (Reward(len, float("nan")),)),  # type: ignore[arg-type]
+    ("rewards", (Reward(None, 1.0),)),
     ("command_range", None),
     ("command_range", (("0", "1"),) * 3),
     ("command_range", ((1, 0),) * 3),
@@ -153,7 +153,7 @@ def test_what_a_reward_returns(returned, weight, says) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(TaskError, match=says):
-            Reward(lambda motion: returned, weight).of(None, 4)  # type: ignore[arg-type]
+            Reward(lambda motion: returned, weight).of(None, 4)
 
 
 def test_a_reward_that_raises_no_exception() -> None:
@@ -164,12 +164,12 @@ def test_a_reward_that_raises_no_exception() -> None:
         raise Boo("boo")
 
     with pytest.raises(TaskError, match=r"the reward bad raised Boo: boo, in its line \d+"):
-        Reward(bad, 1.0).of(None, 4)  # type: ignore[arg-type]
+        Reward(bad, 1.0).of(None, 4)
 
 
 @pytest.mark.parametrize("values", [[1, 2, 3, 4], [True, False, True, False], np.ones(4, np.float32)])
 def test_good_values(values) -> None:
-    assert Reward(lambda motion: values, -1e-7).of(None, 4).dtype == float  # type: ignore[arg-type]
+    assert Reward(lambda motion: values, -1e-7).of(None, 4).dtype == float
 
 
 def test_rewards_by_name() -> None:

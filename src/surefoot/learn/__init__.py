@@ -1,6 +1,6 @@
 """Learning: a robot and a task in, a walking policy (ONNX with its contract) out. Torch lives here only.
 
-It must not know logs. Importing this package needs the `train` extra.
+It must not know logs. What trains needs the `train` extra; settings and tasks do not.
 """
 
 import os

@@ -1,8 +1,6 @@
-"""The files that steps leave, and the exit codes of the command line: each is named here and nowhere else."""
+"""The files that steps leave, and the exit codes of the command line."""
 
-import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -24,9 +22,6 @@ VERDICT, VERDICT_PAGE = "verdict.json", "verdict.html"
 VIDEO, WALKS = "before_after.mp4", "walks.json"
 RUN, REPORT = "run.json", "report.html"
 
-SCHEMA = "schema"  # the key of a file's format
-SCHEMAS = {DOCTOR: 1, GAP: 2, FIT: 2, VERDICT: 2, EVALUATION: 2, RUN: 1}
-
 VERSIONS: dict[str, str] = {"surefoot": __version__, "mujoco": mujoco.__version__, "numpy": np.__version__}
 
 
@@ -39,8 +34,3 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             known[name] = "missing"
     return known
-
-
-def machine() -> dict[str, Any]:
-    """What a time was measured on."""
-    return {"processor": platform.processor(), "python": platform.python_version()}
