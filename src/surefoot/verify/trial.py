@@ -253,18 +253,17 @@ class _Batch:
         tracking, falls, effort = TrackingProbe(posture), FallProbe(posture), EffortProbe()
         change, acceleration, finite = ActionChangeProbe(), AccelerationProbe(), NonFiniteProbe()
         self._walk(course, (tracking, falls, effort, change, acceleration, finite), progress)
-        up = ~falls.result().down
+        up, errors, spent = ~falls.result().down, tracking.result(), effort.result()
         counted = up & settled(up.shape[1], self.robot.contract.control_hz)
-        power_w, speed_m_s = effort.result().power_w, effort.result().speed_m_s
         return _RandomWalks(
             fell=falls.result().fell,
-            velocity_error_m_s=world_means(tracking.result().velocity_error_m_s, counted),
-            turn_error_rad_s=world_means(tracking.result().turn_error_rad_s, counted),
-            power_w=world_means(power_w, up),
+            velocity_error_m_s=world_means(errors.velocity_error_m_s, counted),
+            turn_error_rad_s=world_means(errors.turn_error_rad_s, counted),
+            power_w=world_means(spent.power_w, up),
             action_change=change.result().action_change_rms(up),
             joint_acceleration_rad_s2=acceleration.result().rms(up),
-            power_sum_w=world_sums(power_w, up),
-            speed_sum_m_s=world_sums(speed_m_s, up),
+            power_sum_w=world_sums(spent.power_w, up),
+            speed_sum_m_s=world_sums(spent.speed_m_s, up),
             finite=finite.result(),
         )
 
