@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
+import numpy as np
 import torch
 
 from surefoot import __version__
@@ -18,9 +19,12 @@ from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import Task
+from surefoot.policy.agents import ZeroAgent
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
 from surefoot.robot.posture import POSTURE_KEY
+from surefoot.sim.walk import Script, walk
+from surefoot.sim.worlds import Worlds
 
 __all__ = ["COMPARED", "TrainingProgress", "full_config", "settings_of", "train"]
 
@@ -116,12 +120,9 @@ def full_config(robot: Robot, task: Task, settings: PPOSettings, seed: int) -> d
 
 def _refuse_falling_start(env: WalkEnv) -> None:
     """A robot that cannot stand in its own start pose will not learn to walk from it; say so at once."""
-    from surefoot.sim.worlds import Worlds
-
     robot = env.robot
     worlds = Worlds(robot, 1)
-    for _ in range(round(STAND_S * robot.contract.control_hz)):
-        worlds.step(torch.zeros((1, env.num_actions)).numpy())
+    walk(worlds, ZeroAgent(), Script(np.zeros((round(STAND_S * robot.contract.control_hz), 1, 3))), ())
     height, upright = float(worlds.base_position_m[0, 2]), float(-worlds.sensors.gravity[0, 2])
     if (
         not worlds.alive[0]
