@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,8 @@ def test_settings_of_ppo(go2, learning, says) -> None:
 
 def test_what_ships_is_good(robot) -> None:
     refuse_nonsense(walk(robot), robot, "walk")
-    mild = dataclasses.replace(walk(robot), learning={"start_std": 0.4, "worlds": 512, "epochs": 2, "hidden": (64, 64)})
+    learning: dict[str, Any] = {"start_std": 0.4, "worlds": 512, "epochs": 2, "hidden": (64, 64)}
+    mild = dataclasses.replace(walk(robot), learning=learning)
     refuse_nonsense(mild, robot, "walk")
 
 
