@@ -14,7 +14,7 @@ from surefoot.cli.console import Console, cell, say
 from surefoot.errors import LogError
 from surefoot.files import check_place
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog, read_log, write_log
-from surefoot.logs.time_unit import about_unit, unit_of_time, way_out
+from surefoot.logs.time_unit import trouble_with_time
 
 
 def import_log(
@@ -83,10 +83,10 @@ def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
     content = read_log(log)
     console = Console()
     console.print(_channels(content, log), *([_episodes(content)] if content.n_episodes > 1 else []), sep="\n")
-    rate_hz = content.metadata.get("control_hz")
-    unit = unit_of_time(content, 1 / rate_hz) if isinstance(rate_hz, (int, float)) and rate_hz > 0 else None
-    if unit is not None:
-        say(console, f"warning: {about_unit(unit)}; {way_out(unit)}")
+    rate_hz = content.stated_hz
+    trouble = None if rate_hz is None else trouble_with_time(content, 1 / rate_hz)
+    if trouble is not None:
+        say(console, f"warning: {trouble[0]}; {trouble[1]}")
     for key, value in content.metadata.items():
         if key not in ("derived", "assumed", "notes", "source"):
             say(console, f"{key}: {_plain(value)}")

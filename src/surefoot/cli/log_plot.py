@@ -8,7 +8,7 @@ import tyro
 from surefoot.cli.plain import say_plain
 from surefoot.files import check_place, write_text
 from surefoot.logs.robot_log import read_log
-from surefoot.report.log_page import log_page
+from surefoot.report.log_page import log_page, trouble_on_page
 
 
 def plot(
@@ -35,6 +35,10 @@ def plot(
         from surefoot.robot import load_robot
 
         described = load_robot(robot)
-    page = log_page(read_log(log), described, title or log.name, episode or None)
+    content = read_log(log)
+    page = log_page(content, described, title or log.name, episode or None)
     write_text(out, page)
+    trouble = trouble_on_page(content, described)
+    if trouble is not None:
+        say_plain(f"warning: {trouble[0]}; {trouble[1]}")
     say_plain(f"wrote {out} ({len(page.encode()) / 1e6:.2f} MB)")

@@ -18,7 +18,7 @@ from surefoot.errors import GapError, shown
 from surefoot.gap.channels import BASE, Channel, Kind, columns
 from surefoot.logs import RobotLog
 from surefoot.logs.robot_log import REQUIRED
-from surefoot.logs.time_unit import about_unit, unit_of_time, way_out
+from surefoot.logs.time_unit import trouble_with_time
 from surefoot.robot import Contract, Robot
 
 SETTLE_S = 0.5
@@ -206,9 +206,9 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
         if not np.isfinite(getattr(log, name)[usable]).all():
             raise GapError(f"{name} holds values that are not finite; `surefoot doctor` says where")
     measured = np.diff(log.time_s)[np.diff(log.episode) == 0]
-    unit = unit_of_time(log, contract.control_dt_s)
-    if unit is not None:
-        raise GapError(f"its {about_unit(unit)}; {way_out(unit)}")
+    trouble = trouble_with_time(log, contract.control_dt_s)
+    if trouble is not None:
+        raise GapError(f"its {trouble[0]}; {trouble[1]}")
     if len(measured) and not 0.8 < float(np.median(measured)) / contract.control_dt_s < 1.25:
         raise GapError(
             f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surefoot.errors import LogError, shown
-from surefoot.files import canonical_json, file_hash, mark, parse_json, write_whole
+from surefoot.files import canonical_json, file_hash, is_number, mark, parse_json, write_whole
 from surefoot.logs.parquet import read_table
 
 METADATA_KEY = b"surefoot.log"
@@ -70,6 +70,12 @@ class RobotLog:
     def n_episodes(self) -> int:
         """Number of episodes."""
         return len(np.unique(self.episode))
+
+    @property
+    def stated_hz(self) -> float | None:
+        """The control rate that the metadata states, where it is a number above 0."""
+        hz: Any = self.metadata.get("control_hz")
+        return float(hz) if is_number(hz) and hz > 0 else None
 
     def episodes(self) -> list[slice]:
         """The rows of each episode."""

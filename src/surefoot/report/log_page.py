@@ -11,6 +11,7 @@ import numpy as np
 from surefoot import __version__
 from surefoot.errors import LogError, shown
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog
+from surefoot.logs.time_unit import trouble_with_time
 from surefoot.report.charts import (
     FOURTH,
     PANEL,
@@ -27,7 +28,7 @@ from surefoot.report.charts import (
     ridges,
     scatter,
 )
-from surefoot.report.page import Page, Tile
+from surefoot.report.page import Card, Page, Tile
 from surefoot.report.traces import (
     POSITION_KEYS,
     broken,
@@ -77,6 +78,9 @@ def log_page(log: RobotLog, robot: Robot | None, title: str, episodes: Sequence[
         if number_ not in by_number:
             raise LogError(f"the log has no episode {number_}; it has {shown(sorted(by_number))}")
     page = Page(title, _subtitle(log))
+    trouble = trouble_on_page(log, robot)
+    if trouble is not None:
+        page.card(Card("bad", "the clock", trouble[0], [("What to do", trouble[1])]))
     page.tiles(summary_tiles(log, robot))
     targets = None if robot is None else joint_targets(log, robot)
     for number_ in episodes:
@@ -92,6 +96,14 @@ def log_page(log: RobotLog, robot: Robot | None, title: str, episodes: Sequence[
         facts["shown with robot"] = {"name": robot.name, "hash": robot.hash}
     page.provenance(facts, "Metadata and provenance")
     return page.render()
+
+
+def trouble_on_page(log: RobotLog, robot: Robot | None) -> tuple[str, str] | None:
+    """What is wrong with the unit of the time and how to correct it; by the robot's rate, or by the one that the log
+    states.
+    """
+    rate_hz = log.stated_hz if robot is None else robot.contract.control_hz
+    return None if rate_hz is None else trouble_with_time(log, 1 / rate_hz)
 
 
 def summary_tiles(log: RobotLog, robot: Robot | None) -> list[Tile]:

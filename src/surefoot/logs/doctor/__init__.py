@@ -36,10 +36,10 @@ from surefoot.logs.doctor.servo import (
     respond,
 )
 from surefoot.logs.doctor.signals import Signals, make_signals, spans
-from surefoot.logs.doctor.timing import Clock, check_clock, wrong_unit
+from surefoot.logs.doctor.timing import Clock, check_clock, typical_step, wrong_unit
 from surefoot.logs.doctor.units import check_gravity, check_gyro, check_units
 from surefoot.logs.robot_log import RobotLog
-from surefoot.logs.time_unit import UNITS, in_seconds, unit_of_time
+from surefoot.logs.time_unit import in_seconds, trouble_with_time
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
 
@@ -53,10 +53,11 @@ def check_log(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, nee
     """Look for everything that would spoil a fit; `needed_s` is how much usable time it should have."""
     if not len(log.time_s):
         raise LogError("the log has no rows; record it again")
-    unit = unit_of_time(log, robot.contract.control_dt_s)
+    trouble = trouble_with_time(log, robot.contract.control_dt_s)
+    median = typical_step(log)
     log = in_seconds(log, robot.contract.control_dt_s)
     clock, findings = check_clock(log, robot.contract)
-    findings += [] if unit is None else [wrong_unit(unit, clock.period_s * UNITS[unit], robot.contract)]
+    findings += [] if trouble is None else [wrong_unit(trouble, median, robot.contract)]
     numbers, found = check_numbers(log)
     findings += found
     sound = numbers & clock.sound

@@ -7,7 +7,6 @@ import numpy as np
 from surefoot.logs.doctor.findings import Finding
 from surefoot.logs.doctor.signals import spans
 from surefoot.logs.robot_log import RobotLog
-from surefoot.logs.time_unit import about_unit, way_out
 from surefoot.robot import Contract
 
 RATE_TOLERANCE = 0.02
@@ -28,16 +27,24 @@ class Clock:
     sound: np.ndarray  # (rows,) False where a time stamp is not a number, repeats or goes back
 
 
-def wrong_unit(unit: str, period: float, contract: Contract) -> Finding:
+def typical_step(log: RobotLog) -> float:
+    """The median of the steps between rows of the same episode, as they stand in the log; 0 where there is none."""
+    with np.errstate(invalid="ignore"):  # infinite times
+        step = np.diff(log.time_s)[np.diff(log.episode) == 0]
+    step = step[np.isfinite(step) & (step > 0)]
+    return float(np.median(step)) if len(step) else 0.0
+
+
+def wrong_unit(trouble: tuple[str, str], period: float, contract: Contract) -> Finding:
     """Time that was written in another unit than seconds; all else was looked at as if it had been corrected."""
     return Finding(
         "time-unit",
         "error",
-        about_unit(unit),
+        trouble[0],
         f"the rows are some {period:,.4g} apart, and the policy runs every {contract.control_dt_s:g} s",
-        "every velocity, delay and rollout would be wrong by this factor; the findings below are those of the log with"
+        "every velocity, delay and rollout would be wrong by such a factor; the findings below are those of the log with"
         " its time corrected",
-        way_out(unit),
+        trouble[1],
     )
 
 

@@ -21,6 +21,7 @@ from surefoot.logs.importing.resample import (
     rising,
 )
 from surefoot.logs.robot_log import OPTIONAL
+from surefoot.logs.time_unit import unit_of_step
 from surefoot.robot.contract import Contract
 
 GAP_PERIODS = 5  # a longer pause ends an episode
@@ -74,10 +75,15 @@ def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> No
             f"{recording.path}: its time never advances; the time column or clock is wrong ('time:' in the map file)"
         )
     if not FASTEST_S < step_s <= SLOWEST_PERIODS * contract.control_dt_s:
+        unit = unit_of_step(step_s, contract.control_dt_s)
+        say = (
+            f"where its time is in {unit}, add --time-unit {unit}"
+            if unit is not None
+            else "where that is the wrong unit, say 'time: {from: COLUMN, unit: ms}' in the map file (--map)"
+        )
         raise LogError(
             f"{recording.path}: its rows are {step_s:.4g} s apart, for a robot that is controlled"
-            f" {contract.control_hz:g} times a second; where that is the wrong unit, say 'time: {{from: COLUMN, unit:"
-            " ms}' in the map file (--map)"
+            f" {contract.control_hz:g} times a second; {say}"
         )
 
 
