@@ -108,7 +108,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path) -> None:
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', "\x00" * 100])
+@pytest.mark.parametrize("content", ["", "{", '{"pid": 1}', "\x00" * 100])
 def test_a_lock_that_says_nothing_is_taken_over(tmp_path, content) -> None:
     (tmp_path / NAME).write_text(content)
     with FolderLock(tmp_path, "gap"):
@@ -141,3 +141,23 @@ def test_many_in_turn_never_hold_it_together(tmp_path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", line, str(tmp_path)]) for _ in range(3)]
     deadline = time.monotonic() + 60
     assert [process.wait(deadline - time.monotonic()) for process in processes] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("content", ["mine", "[]", "{}", '{"name": "mine"}', '{"pid": 1, "note": "' + "x" * 5000])
+def test_a_file_of_the_users_is_neither_written_to_nor_removed(tmp_path, content) -> None:
+    (tmp_path / NAME).write_text(content)
+    with pytest.raises(SurefootError, match="is not a lock of surefoot"), FolderLock(tmp_path, "gap"):
+        pass
+    assert (tmp_path / NAME).read_text() == content
+
+
+@pytest.mark.parametrize("content", ["", '{"pid": 1}'])
+def test_a_lock_with_a_second_name(tmp_path, content) -> None:
+    """Writing to it would write to the other file."""
+    (tmp_path / "mine").write_text(content)
+    (tmp_path / "out").mkdir()
+    os.link(tmp_path / "mine", tmp_path / "out" / NAME)
+    with pytest.raises(SurefootError, match="is not a lock of surefoot"), FolderLock(tmp_path / "out", "gap"):
+        pass
+    assert (tmp_path / "mine").read_text() == content
+    assert (tmp_path / "out" / NAME).exists()

@@ -4,6 +4,8 @@ The lock is an advisory lock of the operating system (flock) on a file in the fo
 that ends, so a run that was killed leaves nothing that a person has to remove. The file names the owner's process and
 machine, for the message. Where a disk has no such locks, the named process is asked whether it lives; one on another
 machine cannot be asked, and then a person decides. On Windows two runs in one folder are not noticed.
+
+A file of that name that is no lock, or that has a second name, is somebody's: it is neither written to nor removed.
 """
 
 import contextlib
@@ -30,6 +32,10 @@ def host_name() -> str:
 
 
 NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
+
+
+MOST_LOCK_BYTES = 4096
+_BEGINNING = b'{"pid": '  # of the signature in a lock
 
 
 class FolderLock:
@@ -67,6 +73,7 @@ class FolderLock:
             opened = os.fstat(file)
             if not stat.S_ISREG(opened.st_mode):
                 raise OSError(errno.EINVAL, f"{self.NAME} is not an ordinary file")
+            self._refuse_strange(file, opened)
             self._lock(file)
             try:
                 current = os.stat(self._path, follow_symlinks=False)
@@ -87,6 +94,10 @@ class FolderLock:
         finally:
             if file >= 0:
                 os.close(file)
+
+    def _refuse_strange(self, file: int, opened: os.stat_result) -> None:
+        if opened.st_nlink > 1 or not _looks_like_lock(os.pread(file, MOST_LOCK_BYTES + 1, 0)):
+            raise OutputError(f"{self._path} is not a lock of surefoot; move it elsewhere, or choose another folder")
 
     def _lock(self, file: int) -> None:
         try:
@@ -109,9 +120,16 @@ class FolderLock:
         return f"{self._path.parent} is in use by {who}; wait for it, or choose another folder"
 
 
+def _looks_like_lock(content: bytes) -> bool:
+    """Whether a file is a lock, perhaps one that a kill or a power failure cut off."""
+    return len(content) <= MOST_LOCK_BYTES and (
+        not content.strip(b"\x00") or content.startswith(_BEGINNING) or _BEGINNING.startswith(content)
+    )
+
+
 def _owner(file: int) -> dict[str, str] | None:
     try:
-        content: Any = json.loads(os.pread(file, 4096, 0))
+        content: Any = json.loads(os.pread(file, MOST_LOCK_BYTES, 0))
         return {key: str(content[key])[:100] for key in ("pid", "host", "verb", "since")}
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
