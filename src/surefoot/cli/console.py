@@ -19,6 +19,11 @@ class Console(RichConsole):
     def __init__(self, *, stderr: bool = False, file: object = None) -> None:
         super().__init__(stderr=stderr, file=file, markup=False, highlight=False, emoji=False)  # type: ignore[arg-type]
 
+    def on_broken_pipe(self) -> None:
+        """The reader is gone, as with '| head': no mistake. rich would exit with 1; `surefoot.cli.main` answers it."""
+        self.quiet = True
+        raise BrokenPipeError
+
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         """What is written, from segments; those that are rich's own control codes stay as they are.
 
