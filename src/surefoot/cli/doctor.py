@@ -11,7 +11,7 @@ from rich.text import Text
 from surefoot.cli.console import Console, say
 from surefoot.cli.plain import say_plain
 from surefoot.errors import PolicyError, nearest
-from surefoot.files import check_place, write_text
+from surefoot.files import check_place, path_of, write_text
 from surefoot.logs.doctor import Finding, LogReport, check_log
 from surefoot.logs.doctor.findings import TimeSpan, listed
 from surefoot.logs.robot_log import read_log
@@ -114,7 +114,7 @@ def _policy(name: str, robot: Robot) -> OnnxPolicy:
         raise PolicyError(
             f"{name!r} is built in and cannot be checked against a log; leave --policy out, or give an .onnx file"
         )
-    path = shipped.get(name, Path(name).expanduser())
+    path = shipped.get(name, path_of(name))
     if not path.exists() and path.suffix != ".onnx":
         raise PolicyError(
             f"no policy {name!r}{nearest(name, shipped) if shipped else ''}; give the path of an .onnx file"

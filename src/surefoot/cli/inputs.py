@@ -7,6 +7,7 @@ from pathlib import Path
 
 from surefoot.adapt import ADAPTATION, read_adaptation
 from surefoot.errors import GapError, UnusableLog
+from surefoot.files import path_of
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import load_twin
@@ -30,7 +31,7 @@ def changed_simulator(adaptation: str, robot: Robot) -> Physics:
     """The simulator of a fit's folder or adaptation.json, or of a virtual robot's file without what only its
     recordings have.
     """
-    place = Path(adaptation).expanduser()
+    place = path_of(adaptation)
     if place.suffix == ".json" or (place / ADAPTATION).is_file():
         return read_adaptation(place, robot).physics(robot)
     twin = load_twin(adaptation)

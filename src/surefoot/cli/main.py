@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from surefoot import __version__
@@ -195,9 +196,11 @@ def _guarded(function: Callable[..., int | None], name: str, verb: Verb) -> Call
         from surefoot.files import outputs
         from surefoot.limits import raised
 
+        given, named = _expanded(args), _expanded(options)
+
         def run() -> int | None:
             with raised(memory_gb), outputs(name, overwrite):
-                return function(*args, **options)
+                return function(*given, **named)
 
         return run
 
@@ -215,6 +218,19 @@ def _guarded(function: Callable[..., int | None], name: str, verb: Verb) -> Call
         f"\n    {key}: {says}" for key, (_, _, says) in shared.items()
     )
     return call
+
+
+def _expanded(value: Any) -> Any:
+    """The value with '~' expanded in all paths; quoted, or after '=', a shell leaves it as it is."""
+    from surefoot.files import path_of
+
+    if isinstance(value, Path):
+        return path_of(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_expanded, value))
+    if isinstance(value, dict):
+        return {key: _expanded(item) for key, item in value.items()}
+    return value
 
 
 def _unwrapped(docstring: str) -> str:

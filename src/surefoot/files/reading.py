@@ -3,6 +3,7 @@
 A FIFO or a device named as a file would hang the reader or fill the memory.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ MOST_BYTES = 2_000_000_000
 MOST_JSON_BYTES = 50_000_000
 MOST_JSON_VALUES = 3_000_000  # a value takes some 60 bytes once it is a Python object
 MOST_STATE_BYTES = 20_000_000
+
+
+def path_of(name: str | Path) -> Path:
+    """The path that a user means, with '~' for the home folder; a name that only begins so stays as it is."""
+    return Path(os.path.expanduser(name))  # Path.expanduser raises where there is no such user
 
 
 def check_input(

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from surefoot.errors import SurefootError, nearest, shown
-from surefoot.files import is_number, read_yaml
+from surefoot.files import is_number, path_of, read_yaml
 from surefoot.learn.mirror import Signed
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.worlds import Worlds
@@ -111,7 +111,7 @@ class Randomization:
 
 def load_randomization(name_or_path: str) -> Randomization:
     """A preset (none, mild, seed) or the path of a YAML table."""
-    path = Path(name_or_path).expanduser()
+    path = path_of(name_or_path)
     presets = {file.stem: file for file in sorted(FOLDER.glob("*.yaml"))}
     if name_or_path in presets:
         path = presets[name_or_path]

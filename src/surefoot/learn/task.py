@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from surefoot.errors import SurefootError, nearest, shown
-from surefoot.files import note_input
+from surefoot.files import note_input, path_of
 from surefoot.learn import rewards
 from surefoot.learn.randomize import Randomization, TaskError, load_randomization
 from surefoot.learn.rewards import RewardFunction
@@ -218,11 +218,7 @@ SHIPPED: dict[str, Callable[[Robot], Task]] = {"walk": walk, "biped": biped}
 
 def load_task(name_or_path: str, robot: Robot, randomization: str | None = None) -> Task:
     """A shipped task, or the function `task` of a Python file; with another randomization where one is named."""
-    made = (
-        SHIPPED[name_or_path](robot)
-        if name_or_path in SHIPPED
-        else _task_from_file(Path(name_or_path).expanduser(), robot)
-    )
+    made = SHIPPED[name_or_path](robot) if name_or_path in SHIPPED else _task_from_file(path_of(name_or_path), robot)
     if randomization is not None:
         made = replace(made, randomization=load_randomization(randomization))
     return made

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from surefoot.errors import PolicyError, nearest
-from surefoot.files import sha256
+from surefoot.files import path_of, sha256
 from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.policy.trot import TrotAgent
@@ -130,7 +130,7 @@ def find_policy(name_or_path: str | Path, robot: Robot) -> Path:
     """The file of a policy that ships with the robot, by its name, or of any other by its path."""
     name = str(name_or_path)
     shipped = {file.stem: file for file in sorted((robot.path.parent / "policies").glob("*.onnx"))}
-    path = shipped.get(name, Path(name).expanduser())
+    path = shipped.get(name, path_of(name))
     if path.suffix == ".onnx" or path.exists():
         return path
     raise PolicyError(

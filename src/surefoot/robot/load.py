@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from surefoot.errors import RobotError, nearest, shown
-from surefoot.files import canonical_json, is_number, read_yaml, sha256
+from surefoot.files import canonical_json, is_number, path_of, read_yaml, sha256
 from surefoot.robot.contract import LARGEST, Contract, parse_observation
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.posture import LEVEL, Posture
@@ -109,7 +109,7 @@ class Robot:
 
 def find_robot(name_or_path: str | Path) -> Path:
     """The robot.yaml for a shipped robot's name, a folder, or a file."""
-    path = Path(name_or_path).expanduser()
+    path = path_of(name_or_path)
     if path.is_dir() and (path / "robot.yaml").is_file():
         return path / "robot.yaml"
     if path.is_file():

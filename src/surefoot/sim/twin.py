@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.errors import SurefootError, TwinError, nearest, shown
-from surefoot.files import canonical_json, is_number, read_yaml, sha256
+from surefoot.files import canonical_json, is_number, path_of, read_yaml, sha256
 from surefoot.robot.load import Robot, load_robot, shipped_robots
 from surefoot.robot.values import match, per_name
 from surefoot.sim.parameters import PARAMETERS
@@ -87,7 +87,7 @@ def load_twin(name_or_path: str | Path) -> Twin:
 
 def _find(name: str) -> Path:
     shipped = shipped_twins()
-    path = Path(name).expanduser()
+    path = path_of(name)
     try:
         if path.is_file():
             return path
