@@ -35,7 +35,10 @@ class TestMixed:
     def test_each_episode_by_its_own_unit(self, log, mixed):
         assert np.allclose(in_seconds(mixed, DT_S).time_s, log.time_s, atol=1e-9)
 
-    @pytest.mark.parametrize("words", [("log", "show"), ("log", "plot", "--out", "p.html"), ("doctor",), ("gap", "--policy", "walk", "--out", "g")])
+    @pytest.mark.parametrize(
+        "words",
+        [("log", "show"), ("log", "plot", "--out", "p.html"), ("doctor",), ("gap", "--policy", "walk", "--out", "g")],
+    )
     def test_through_the_command_line(self, surefoot, here, mixed, words):
         write_log(mixed, here / "log.parquet")
         _, out, error = surefoot(*words, "log.parquet")
@@ -60,6 +63,11 @@ class TestMixed:
         time_s = short.time_s * 1e3
         time_s[-1] = time_s[-2] + 0.01
         assert unit_of_time(dataclasses.replace(short, time_s=time_s), DT_S) == "ms"
+
+    def test_time_that_goes_back_has_no_unit(self, log):
+        """Its one step ahead is a jump."""
+        backward = dataclasses.replace(log, time_s=log.time_s[::-1].copy(), episode=np.zeros_like(log.episode))
+        assert trouble_with_time(backward, DT_S) is None
 
     def test_good_ones(self, log):
         assert trouble_with_time(log, DT_S) is None

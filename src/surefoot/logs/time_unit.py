@@ -33,8 +33,9 @@ def units_of_episodes(log: RobotLog, control_dt_s: float) -> dict[str | None, li
     for rows in log.episodes():
         with np.errstate(invalid="ignore"):  # infinite times
             step = np.diff(log.time_s[rows])
+        known = int(np.isfinite(step).sum())
         step = step[np.isfinite(step) & (step > 0)]
-        if len(step):
+        if len(step) and 2 * len(step) >= known:  # time that goes back or stands still is wrong in another way
             number = int(log.episode[rows.start])
             found.append((number, len(step), unit_of_step(float(np.median(step)), control_dt_s)))
     least = min(FEWEST_STEPS, max((n for _, n, _ in found), default=0))

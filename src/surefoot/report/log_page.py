@@ -80,7 +80,8 @@ def log_page(log: RobotLog, robot: Robot | None, title: str, episodes: Sequence[
     page = Page(title, _subtitle(log))
     trouble = trouble_on_page(log, robot)
     if trouble is not None:
-        page.card(Card("bad", "the clock", trouble[0], [("What to do", trouble[1])]))
+        page.section("What is wrong with the time")
+        page.card(Card("bad", "wrong unit", trouble[0], [("Fix", trouble[1])]))
     page.tiles(summary_tiles(log, robot))
     targets = None if robot is None else joint_targets(log, robot)
     for number_ in episodes:

@@ -76,14 +76,15 @@ def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> No
         )
     if not FASTEST_S < step_s <= SLOWEST_PERIODS * contract.control_dt_s:
         unit = unit_of_step(step_s, contract.control_dt_s)
-        say = (
-            f"where its time is in {unit}, add --time-unit {unit}"
-            if unit is not None
-            else "where that is the wrong unit, say 'time: {from: COLUMN, unit: ms}' in the map file (--map)"
+        way = f"say 'time: {{from: COLUMN, unit: {unit or 'ms'}}}' in the map file (--map)"
+        way = (
+            f"where that is the wrong unit, {way}"
+            if unit is None
+            else f"its time may be in {unit}: add --time-unit {unit}, or {way}"
         )
         raise LogError(
             f"{recording.path}: its rows are {step_s:.4g} s apart, for a robot that is controlled"
-            f" {contract.control_hz:g} times a second; {say}"
+            f" {contract.control_hz:g} times a second; {way}"
         )
 
 
