@@ -34,7 +34,7 @@ from surefoot.robot import load_robot
 
 RESULT = RESULTS / "kills.json"
 SCRIPT = Path(sys.executable).with_name("surefoot")
-TIMES = {"wall_s", "started", "elapsed_s", "took_s"}  # figures that are of the run and not of its result
+TIMES = {"wall_s", "started", "elapsed_s", "took_s", "written_by"}  # figures that are of the run and not of its result
 SMALL_FIT = ("--most-evaluations", "60", "--tie", "type", "--family", "static", "--threads", "1")
 
 

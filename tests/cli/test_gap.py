@@ -111,9 +111,11 @@ class TestCommand:
             assert code == 0
             assert "driven by another policy (walk, 000000000000)" in out
             assert "sliced" in out
-        one, two = ((here / name / "gap.json").read_text() for name in ("one", "two"))
-        assert one.replace("--out one", "--out two") == two
-        assert json.loads(one)["diagnosis"] is None
+        one, two = (json.loads((here / name / "gap.json").read_text()) for name in ("one", "two"))
+        for content in (one, two):  # the mark holds a hash of the file, and the command names its folder
+            del content["written_by"], content["provenance"]["command"]
+        assert one == two
+        assert one["diagnosis"] is None
 
     def test_a_robot_that_is_not_a_quadruped(self, surefoot, here) -> None:
         write_log(walked(load_robot(HEXAPOD), rollouts=4), here / "log.parquet")

@@ -132,7 +132,7 @@ class TestInAPolicyFile:
         ):
             read_posture(text, "walk.onnx", 12, ("FL", "FR"), 0.3)
 
-    @pytest.mark.parametrize("forward", [(0.5, -0.5), (-11.0, 0.5), (0.0, 1e300)])
+    @pytest.mark.parametrize("forward", [(0.5, -0.5), (-11.0, 0.5), (0.0, 50.0)])
     def test_commands_that_nobody_can_give_are_refused(self, robot, tmp_path, forward):
         with pytest.raises(PolicyError, match=r"command_range \(forward m/s\) is .* export the policy again"):
             self.write(tmp_path / "up.onnx", robot, {POSTURE_KEY: HIND.to_json()}, forward)
