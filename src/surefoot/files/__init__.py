@@ -8,7 +8,15 @@ into has one owner at a time (`lock`).
 from surefoot.files.canonical import canonical_json, file_hash, is_number, json_ready, parse_json, sha256
 from surefoot.files.ledger import Outputs, allow_overwriting, mark, note_input, outputs, remove_written
 from surefoot.files.lock import FolderLock
-from surefoot.files.reading import check_input, path_of, read_bytes, read_json, read_state, read_text
+from surefoot.files.reading import (
+    check_input,
+    parse_limited,
+    path_of,
+    read_bytes,
+    read_json,
+    read_state,
+    read_text,
+)
 from surefoot.files.seal import read_mark
 from surefoot.files.writing import check_folder, check_place, open_log, write_json, write_text, write_whole
 from surefoot.files.yaml_file import read_yaml, yaml_comment
@@ -29,6 +37,7 @@ __all__ = [
     "open_log",
     "outputs",
     "parse_json",
+    "parse_limited",
     "path_of",
     "read_bytes",
     "read_json",

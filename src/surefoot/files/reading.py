@@ -81,9 +81,22 @@ def read_json(
 ) -> Any:
     """What a JSON file holds."""
     text = read_text(path, error, what, most_bytes)
-    if text.count(",") + text.count("[") + text.count("{") > MOST_JSON_VALUES:
-        raise error(f"{path} holds more than {MOST_JSON_VALUES:,} values, far more than {what} does")
     try:
-        return parse_json(text)
+        return parse_limited(text, str(path), error, what, most_bytes)
     except ValueError:
         raise error(f"{path} is not valid JSON; give the path of {what}") from None
+
+
+def parse_limited(
+    text: str | bytes, source: str, error: type[SurefootError], what: str, most_bytes: int = MOST_JSON_BYTES
+) -> Any:
+    """What a JSON text from a file holds, measured before it is built; a ValueError where it is no JSON."""
+    if len(text) > most_bytes:
+        raise error(
+            f"{source} has {len(text) / 1e6:,.0f} MB of JSON, which is more than {what} can have"
+            f" ({most_bytes / 1e6:,.0f} MB)"
+        )
+    marks = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
+    if sum(text.count(mark) for mark in marks) > MOST_JSON_VALUES:  # type: ignore[arg-type]
+        raise error(f"{source} holds more than {MOST_JSON_VALUES:,} values, far more than {what} does")
+    return parse_json(text)

@@ -5,18 +5,22 @@ a file claims to hold is counted first; what it really gives is counted again, p
 """
 
 from pathlib import Path
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surefoot.errors import LogError
-from surefoot.files import check_input
+from surefoot.files import check_input, parse_limited
 from surefoot.limits import refuse_size
 from surefoot.text import flat
 
 ROWS_AT_ONCE = 1 << 16
 TEXTS = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 CELL_BYTES = 8  # a number, decoded
+METADATA_KEY = b"surefoot.log"
+MOST_METADATA_BYTES = 5_000_000  # of what a log says about itself; ours take some thousand
+MOST_FOOTER_BYTES = 50_000_000  # with the statistics of its row groups; reading it takes four times as much
 COPIES = 3  # of the data that reading makes: Arrow's, NumPy's and one on the way; measured 2.3 to 3
 
 
@@ -25,6 +29,7 @@ def read_table(path: Path, columns: tuple[str, ...] | None = None) -> pa.Table:
     check_input(path, LogError, "a Parquet file")
     try:
         with open(path, "rb") as file:  # not by its name, which pyarrow would read as an address and as UTF-8
+            _refuse_footer(file, path)
             about = pq.read_metadata(file)
             leaves = [about.schema.column(i) for i in range(about.num_columns)]
             wanted = [i for i, leaf in enumerate(leaves) if columns is None or leaf.path.split(".")[0] in columns]
@@ -45,11 +50,40 @@ def check_sum(paths: list[Path], what: Path) -> None:
     for path in paths:
         check_input(path, LogError, "a Parquet file")
         try:
-            about = pq.read_metadata(path.open("rb"))
+            with open(path, "rb") as file:
+                _refuse_footer(file, path)
+                about = pq.read_metadata(file)
+        except LogError:
+            raise
         except Exception:  # reading it says what is wrong
             continue
         total += _claimed_bytes(about, list(range(about.num_columns)))
         refuse_size(str(what), COPIES * total, LogError)
+
+
+def log_metadata(table: pa.Table, path: Path) -> Any:
+    """What a robot log says about itself, within limits; None where it says nothing, a ValueError where it is no
+    JSON.
+    """
+    text = (table.schema.metadata or {}).get(METADATA_KEY)
+    if text is None:
+        return None
+    return parse_limited(text, f"{path}: its metadata", LogError, "a robot log", MOST_METADATA_BYTES)
+
+
+def _refuse_footer(file: IO[bytes], path: Path) -> None:
+    """Refuse a description of the columns that is larger than any: pyarrow decodes it whole. Leaves the file at its
+    beginning.
+    """
+    size = file.seek(0, 2)
+    file.seek(max(0, size - 8))
+    end = file.read(8)
+    file.seek(0)
+    if len(end) == 8 and (length := int.from_bytes(end[:4], "little")) > MOST_FOOTER_BYTES and length <= size:
+        raise LogError(
+            f"{path} has {length / 1e6:,.0f} MB of metadata, which is more than a Parquet file can have here"
+            f" ({MOST_FOOTER_BYTES / 1e6:,.0f} MB); write it again without"
+        )
 
 
 def _claimed_bytes(about: pq.FileMetaData, wanted: list[int]) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ PREFERRED = (
     "/imu",
     "/imu/data",
 )  # where several topics could play a role
+PART_ENDINGS = (".mcap", ".db3", ".zstd", ".yaml", ".db3-wal", ".db3-shm", ".db3-journal")  # SQLite opens the last ones
+MOST_PARTS = 10_000  # of a folder
 FROM_STATE = ("joint_velocity", "torque")  # come with the joint positions
 
 ReadProgress = Callable[[int, int], None] | None
@@ -99,6 +102,7 @@ def _messages(
     path: Path, wanted: Callable[[Topic], bool], notes: list[str], progress: ReadProgress
 ) -> Iterator[tuple[str, str, int, bytes]]:
     """Topic, type, time and bytes of each message."""
+    _refuse_odd(path)
     if path.is_file() and path.suffix != ".db3":
         for topic, log_ns, raw in read_mcap(path, wanted, notes, progress):
             yield topic.name, topic.kind, log_ns, raw
@@ -124,6 +128,16 @@ def _messages(
         raise
     except Exception as reason:  # the library has no one exception for damaged databases
         raise LogError(f"{path} is not a readable ROS 2 bag: {flat(reason, 200)}") from None
+
+
+def _refuse_odd(path: Path) -> None:
+    """Refuse FIFOs and devices among the parts of a bag, which would block the library that opens them."""
+    parts = (
+        sorted(path.iterdir())[:MOST_PARTS] if path.is_dir() else [path, *path.parent.glob(f"{escape(path.name)}-*")]
+    )
+    for part in parts:
+        if part.name.endswith(PART_ENDINGS) and part.exists():
+            check_input(part, LogError, "a part of a bag")
 
 
 def _refuse_packed(files: list[Path], path: Path) -> None:
