@@ -19,10 +19,7 @@ from surefoot.logs.recorder import record
 from surefoot.logs.robot_log import RobotLog, read_log, write_log
 from surefoot.sim.twin import load_twin
 
-try:
-    from support.log_files import joint_state, mcap_of, write_bag
-except ImportError:
-    from log_files import joint_state, mcap_of, write_bag
+from support.log_files import joint_state, mcap_of, write_bag
 
 MOST_KB = 1_500_000
 # not the system's figure for a child, which counts what its parent held when it was made
@@ -132,10 +129,10 @@ class TestMemory:
             )
             pq.write_table(table, tmp_path / "x.parquet")
             numbers = read_parquet(tmp_path / "x.parquet").numbers
-            nan = np.nan
+            nan = float("nan")
             assert np.array_equal(numbers["whole"], [[1, 2], [3, 4], [5, 6], [7, 8]])
-            assert np.array_equal(numbers["ragged"], [[1, 2], [nan, nan], [nan, nan], [7, 8]], equal_nan=True)
-            assert np.array_equal(numbers["fixed"], [[1, 2], [nan, nan], [5, 6], [7, 8]], equal_nan=True)
+            assert np.array_equal(numbers["ragged"], np.array([[1, 2], [nan, nan], [nan, nan], [7, 8]]), equal_nan=True)
+            assert np.array_equal(numbers["fixed"], np.array([[1, 2], [nan, nan], [5, 6], [7, 8]]), equal_nan=True)
 
     def test_an_ordinary_csv_file(self, tmp_path):
         (tmp_path / "x.csv").write_text("time;ä\n0;1\n1;2\n", encoding="utf-8")

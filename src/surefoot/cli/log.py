@@ -83,6 +83,9 @@ def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
     content = read_log(log)
     console = Console()
     console.print(_channels(content, log), *([_episodes(content)] if content.n_episodes > 1 else []), sep="\n")
+    timeless = int((~np.isfinite(content.time_s)).sum())
+    if timeless:
+        say(console, f"warning: {timeless} of {len(content.time_s)} rows have no time, or one that no clock shows")
     rate_hz = content.stated_hz
     trouble = None if rate_hz is None else trouble_with_time(content, 1 / rate_hz)
     if trouble is not None:
@@ -121,10 +124,10 @@ def _episodes(log: RobotLog, most: int = 12) -> Table:
     table = _table(None, "episode", "rows", "seconds", "steps ms", "longest ms")
     rows = log.episodes()
     for span in rows[:most]:
-        steps = np.diff(log.time_s[span]) * 1e3
+        steps = log.steps_s(span) * 1e3
         cells = (f"{np.median(steps):.2f}", f"{steps.max():.2f}") if len(steps) else ("", "")
-        seconds = log.time_s[span][-1] - log.time_s[span][0]
-        table.add_row(str(log.episode[span.start]), str(span.stop - span.start), f"{seconds:.2f}", *cells)
+        seconds = f"{log.seconds_of(span):.2f}" if np.isfinite(log.time_s[span]).any() else ""
+        table.add_row(str(log.episode[span.start]), str(span.stop - span.start), seconds, *cells)
     if len(rows) > most:
         table.caption = f"and {len(rows) - most} more"
         table.caption_justify = "left"
@@ -132,7 +135,7 @@ def _episodes(log: RobotLog, most: int = 12) -> Table:
 
 
 def _rate(log: RobotLog) -> str:
-    steps = np.concatenate([np.diff(log.time_s[rows]) for rows in log.episodes()])
+    steps = log.steps_s()
     steps = steps[steps > 0]
     rate = f"{1 / np.median(steps):.4g} Hz" if len(steps) else "no rate"
     return f"{_size(log)}, {rate}, {len(log.joints)} joints"

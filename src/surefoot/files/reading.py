@@ -96,7 +96,7 @@ def parse_limited(
             f"{source} has {len(text) / 1e6:,.0f} MB of JSON, which is more than {what} can have"
             f" ({most_bytes / 1e6:,.0f} MB)"
         )
-    marks = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
-    if sum(text.count(mark) for mark in marks) > MOST_JSON_VALUES:  # type: ignore[arg-type]
+    content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MOST_JSON_VALUES:
         raise error(f"{source} holds more than {MOST_JSON_VALUES:,} values, far more than {what} does")
     return parse_json(text)

@@ -202,14 +202,18 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
             "the log has no actions (all are zero); a gap is measured in the loop, and needs what the policy said:"
             " record them"
         )
-    for name in REQUIRED:
+    measured = log.steps_s()
+    if not len(measured):
+        raise GapError(
+            "no two rows of the log that follow each other have a time; record it again with the time of each row"
+        )
+    for name in ("time_s", *REQUIRED):
         if not np.isfinite(getattr(log, name)[usable]).all():
             raise GapError(f"{name} holds values that are not finite; `surefoot doctor` says where")
-    measured = np.diff(log.time_s)[np.diff(log.episode) == 0]
     trouble = trouble_with_time(log, contract.control_dt_s)
     if trouble is not None:
         raise GapError(f"its {trouble[0]}; {trouble[1]}")
-    if len(measured) and not 0.8 < float(np.median(measured)) / contract.control_dt_s < 1.25:
+    if not 0.8 < float(np.median(measured)) / contract.control_dt_s < 1.25:
         raise GapError(
             f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every"
             f" {1e3 * contract.control_dt_s:.3g} ms; import it again with this robot, which puts it on the control rate"

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surefoot.errors import LogError, shown
-from surefoot.files import canonical_json, file_hash, is_number, mark, parse_json, write_whole
-from surefoot.logs.parquet import read_table
+from surefoot.files import canonical_json, file_hash, is_number, mark, write_whole
+from surefoot.logs.parquet import METADATA_KEY, log_metadata, read_table
 
-METADATA_KEY = b"surefoot.log"
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
 OPTIONAL = (
@@ -29,6 +28,7 @@ OPTIONAL = (
     "base_position_m",
     "base_velocity",
 )
+LATEST = 1e20  # in any unit: nanoseconds since 1970 are at 2e18
 SCALARS = {"episode": "whole numbers", "time_s": "numbers"}
 WIDTHS = {
     "command": 3,
@@ -84,8 +84,20 @@ class RobotLog:
 
     @property
     def seconds(self) -> float:
-        """Recorded time over all episodes."""
-        return float(sum(self.time_s[rows][-1] - self.time_s[rows][0] for rows in self.episodes()))
+        """Recorded time over all episodes; rows without a time do not count."""
+        return float(sum(self.seconds_of(rows) for rows in self.episodes()))
+
+    def seconds_of(self, rows: slice) -> float:
+        """Time from the first to the last of some rows that have one; 0 where none has."""
+        time_s = self.time_s[rows]
+        time_s = time_s[np.isfinite(time_s)]
+        return float(time_s[-1] - time_s[0]) if len(time_s) else 0.0
+
+    def steps_s(self, rows: slice = slice(None)) -> np.ndarray:
+        """Times between neighbouring rows of one episode, where both have one, (steps,)."""
+        with np.errstate(invalid="ignore", over="ignore"):  # of a log that was not read from a file
+            steps = np.diff(self.time_s[rows])[np.diff(self.episode[rows]) == 0]
+        return steps[np.isfinite(steps)]
 
 
 def write_log(log: RobotLog, path: Path) -> str:
@@ -132,16 +144,19 @@ def read_log(path: str | Path) -> RobotLog:
     episode = arrays["episode"]
     if (episode[1:] < episode[:-1]).any():
         raise LogError(f"{path}: the column 'episode' goes back; the rows of an episode must lie together, in order")
+    # What no clock shows becomes NaN here, once: differences of infinite times are none, and those of huge ones overflow.
+    # The doctor names the rows.
+    time_s = arrays["time_s"].astype(np.float64)
+    arrays["time_s"] = np.where(np.abs(time_s) <= LATEST, time_s, np.nan)
     return RobotLog(joints=joints, metadata=content, path=path, **arrays)
 
 
 def _metadata(table: pa.Table, path: Path) -> dict[str, Any]:
     """What the file says about itself, with `joints` checked."""
-    text = (table.schema.metadata or {}).get(METADATA_KEY)
-    if text is None:
+    if METADATA_KEY not in (table.schema.metadata or {}):
         raise LogError(f"{path} is a Parquet file, but not a robot log: it has no {METADATA_KEY.decode()!r} metadata")
     try:
-        content = parse_json(text)
+        content = log_metadata(table, path)
     except ValueError:
         content = None
     if not isinstance(content, dict):

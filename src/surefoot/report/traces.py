@@ -46,8 +46,7 @@ def usual_interval_s(log: RobotLog) -> float:
 
 def intervals_s(log: RobotLog) -> np.ndarray:
     """Times between neighbouring rows of the same episode."""
-    steps = np.diff(log.time_s)[np.diff(log.episode) == 0]
-    return steps[np.isfinite(steps)]
+    return log.steps_s()
 
 
 def liveliest(log: RobotLog, rows: slice, seconds: float = EXCERPT_S) -> slice:
