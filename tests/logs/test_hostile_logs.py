@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.log_files import joint_state, mcap_of, write_bag
 
 from surefoot.errors import GapError, LogError
 from surefoot.gap.schedule import schedule_of
@@ -18,8 +19,6 @@ from surefoot.logs.parquet import METADATA_KEY, MOST_FOOTER_BYTES
 from surefoot.logs.recorder import record
 from surefoot.logs.robot_log import RobotLog, read_log, write_log
 from surefoot.sim.twin import load_twin
-
-from support.log_files import joint_state, mcap_of, write_bag
 
 MOST_KB = 1_500_000
 # not the system's figure for a child, which counts what its parent held when it was made
