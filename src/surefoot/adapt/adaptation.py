@@ -19,6 +19,9 @@ from surefoot.sim.values import resolve
 ADAPTATION = "adaptation.json"
 VERSION = 1
 MOST_KNOBS = 5_000  # a humanoid fitted joint by joint has about a hundred
+MOST_WHERE = 1_000  # joints or axes that share a knob; a model has at most so many degrees of freedom
+LONGEST_NAME, LONGEST_NOTE = 300, 5_000  # characters
+MOST_PROVENANCE, DEEPEST_PROVENANCE = 200_000, 20  # characters, a value counting as 20, and levels
 Flag = Literal["", "at its bound", "not identifiable", "no effect"]
 FLAGS: tuple[Flag, ...] = ("", "at its bound", "not identifiable", "no effect")
 
@@ -98,11 +101,13 @@ def adaptation_from_dict(content: dict[str, Any], robot: Robot) -> Adaptation:
     for key, value in texts.items():
         if not isinstance(value, str):
             raise FitError(f"{key!r} is {shown(value)}; it must be text")
+        _refuse_long(value, repr(key))
     settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
     if not isinstance(settings, dict) or not isinstance(knobs, (list, tuple)) or not isinstance(provenance, dict):
         raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
     if len(knobs) > MOST_KNOBS:
         raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
+    _refuse_provenance(provenance)
     written = content.get("network")
     network = None if written is None else read_network(written, robot, FitError)
     adaptation = Adaptation(
@@ -116,6 +121,35 @@ def adaptation_from_dict(content: dict[str, Any], robot: Robot) -> Adaptation:
     for name, value in settings.items():
         resolve(name, value, robot, error=FitError)
     return adaptation
+
+
+def _refuse_long(value: Any, what: str, most: int = LONGEST_NAME) -> None:
+    """Refuse what is no text, or longer than what is shown in a table or written into a comment."""
+    if not isinstance(value, str):
+        raise FitError(f"{what} is {shown(value)}; it must be text")
+    if len(value) > most:
+        raise FitError(f"{what} has {len(value):,} characters; no fit writes more than {most:,}")
+
+
+def _refuse_provenance(provenance: dict[str, Any]) -> None:
+    """Refuse more than a fit says of where it comes from; all of it is written into exported files."""
+    size, level = 0, [provenance]
+    for _ in range(DEEPEST_PROVENANCE):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += [*item, *item.values()]
+            elif isinstance(item, (list, tuple)):
+                below += item
+            size += len(item) if isinstance(item, str) else 20
+            if size > MOST_PROVENANCE or len(below) > MOST_PROVENANCE:
+                raise FitError(
+                    f"'provenance' holds more than a fit says of where it comes from ({MOST_PROVENANCE:,} characters);"
+                    " remove it"
+                )
+        level = below
+    if level:
+        raise FitError(f"'provenance' is nested more than {DEEPEST_PROVENANCE} levels deep; remove it")
 
 
 def _fitted(entry: Any) -> Fitted:
@@ -134,6 +168,15 @@ def _fitted(entry: Any) -> Fitted:
         or entry["unit"] != PARAMETERS[entry["parameter"]].unit
     ):
         raise FitError(f"flag, where or unit of {shown(entry['name'])} is not one that `surefoot fit` writes")
+    if len(entry["where"]) > MOST_WHERE:
+        raise FitError(
+            f"{shown(entry['name'])} is shared by {len(entry['where']):,} joints or axes; a robot has at most"
+            f" {MOST_WHERE:,}"
+        )
+    for name in entry["where"]:
+        _refuse_long(name, f"an entry of 'where' of {shown(entry['name'])}")
+    _refuse_long(entry["name"], "the name of a knob")
+    _refuse_long(entry["note"], f"the note of {shown(entry['name'])}", LONGEST_NOTE)
     return Fitted(
         str(entry["name"]),
         entry["parameter"],
