@@ -1,12 +1,15 @@
 """What the files of a step say, in the words of its one sentence."""
 
-import json
 import math
 import re
 from pathlib import Path
 from typing import Any
 
+from surefoot.errors import SurefootError
+from surefoot.files import parse_limited
+
 LONGER_MIN = 0.25  # an iteration of training ends a little after its time
+MOST_STATE_BYTES = 10_000_000  # as in learn.checkpoint, which needs PyTorch
 
 
 def walking(evaluation: dict[str, Any]) -> tuple[float, float]:
@@ -42,8 +45,10 @@ def longer(checkpoint: Path, asked_min: float) -> str:
         return ""
     try:
         with safe_open(checkpoint, framework="np") as file:
-            trained_min = float(json.loads((file.metadata() or {})["state"])["elapsed_s"]) / 60
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError):
+            text = (file.metadata() or {})["state"]
+        state = parse_limited(text, str(checkpoint), SurefootError, "the state of a checkpoint", MOST_STATE_BYTES)
+        trained_min = float(state["elapsed_s"]) / 60
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, SurefootError):
         return ""
     if trained_min <= asked_min + LONGER_MIN:
         return ""

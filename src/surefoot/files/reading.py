@@ -96,7 +96,10 @@ def parse_limited(
             f"{source} has {len(text) / 1e6:,.0f} MB of JSON, which is more than {what} can have"
             f" ({most_bytes / 1e6:,.0f} MB)"
         )
-    content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MOST_JSON_VALUES:
+    if isinstance(text, bytes):
+        values = sum(text.count(mark) for mark in (b",", b"[", b"{"))
+    else:
+        values = sum(text.count(mark) for mark in (",", "[", "{"))
+    if values > MOST_JSON_VALUES:
         raise error(f"{source} holds more than {MOST_JSON_VALUES:,} values, far more than {what} does")
     return parse_json(text)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import onnx
 import torch
 
 from surefoot.adapt import Adaptation
@@ -29,7 +28,7 @@ from surefoot.learn.sample_worlds import KnobRange, WorldSampler, asymmetry, wor
 from surefoot.learn.task import Task, weighted
 from surefoot.learn.train import COMPARED, full_config, posture_metadata
 from surefoot.learn.trim import Trim, folded, trim
-from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.policy.onnx_policy import OnnxPolicy, read_model
 from surefoot.robot import Robot
 from surefoot.sim.worlds import Worlds
 
@@ -206,12 +205,12 @@ def finetune(
     course = Course(config, compared, "--restart", ppo, seed, make_env, make_learner, begin, write, prepare)
     written = learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
     if settings.trim_s:
-        chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(onnx.load(written)))
+        chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(read_model(written)))
         says["surefoot.trim"] = json.dumps({name: made.to_dict() for name, made in trims.items()})
         write_chain(written, robot.contract, chain, says)
     if settings.judges and imported.exact and not only_trim:
         write_chain(out / BEGUN, robot.contract, start, says)
-        trained = read_chain(onnx.load(written))
+        trained = read_chain(read_model(written))
 
         def interpolated(share: float) -> OnnxPolicy:
             write_chain(written, robot.contract, start.interpolated(trained, share), says)

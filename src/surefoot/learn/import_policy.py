@@ -22,7 +22,7 @@ from surefoot.errors import PolicyError
 from surefoot.learn.behaviour_cloning import NOISE, TICKS, regress
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.network import ACTIVATIONS, SILU, Activation, Chain, Layer, Normalizer, blank
-from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.policy.onnx_policy import OnnxPolicy, read_model
 
 SAME = 1e-5  # largest difference of actions, over the largest action where that is above one
 TRIALS = 1000
@@ -47,7 +47,7 @@ class Imported:
 def import_policy(policy: OnnxPolicy, hidden: tuple[int, ...], activation: str = "Relu") -> Imported:
     """The policy's own network, or a new one (`hidden`, `activation`) and the reason why."""
     try:
-        chain = read_chain(onnx.load(policy.name))
+        chain = read_chain(read_model(policy.name, policy.hash))
         _refuse_difference(policy, chain)
     except NotAChain as reason:
         contract = policy.contract

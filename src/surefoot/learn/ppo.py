@@ -221,6 +221,12 @@ class Learner:
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Go on from what `tensors` returned."""
         try:
+            for name, tensor in self.tensors().items():
+                if name in tensors and tensors[name].dtype != tensor.dtype:  # torch would turn one into the other
+                    raise ValueError(f"{name} holds {tensors[name].dtype}, not {tensor.dtype}")
+            for name, tensor in tensors.items():
+                if name.startswith("optimizer.") and not tensor.is_floating_point():
+                    raise ValueError(f"{name} holds {tensor.dtype}, not {torch.float32}")
             for model, prefix in ((self.actor, "actor."), (self.critic, "critic.")):
                 model.load_state_dict(_below(prefix, tensors))
             if self._polyak_updates:

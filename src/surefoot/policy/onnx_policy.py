@@ -162,6 +162,15 @@ def write_model(model: onnx.ModelProto, metadata: dict[str, str], path: Path) ->
     write_whole(path, write)
 
 
+def read_model(path: str | Path, file_hash: str | None = None) -> onnx.ModelProto:
+    """The graph of a policy's file, checked as `load` checks it; refused where it is not the file with this hash."""
+    path = Path(path)
+    model, content = _read(path)
+    if file_hash is not None and hashlib.sha256(content).hexdigest() != file_hash:
+        raise PolicyError(f"{path} has changed since it was first read; run the command again")
+    return model
+
+
 def _read(path: Path) -> tuple[onnx.ModelProto, bytes]:
     """The parsed model and the bytes to run; weights kept in another file beside it are pulled in."""
     content = read_bytes(path, PolicyError, "an .onnx file", LARGEST_BYTES)
