@@ -25,6 +25,7 @@ from surefoot.text import flat
 # bytes, for which there is room twice when a column is turned into an array. Measured on 40,000,000 rows of one column
 # and on 60,000,000 empty cells. A row takes more, for its time on the way to the control ticks.
 CSV_CELL_BYTES, CSV_ROW_BYTES = 24, 32
+WIDE = 1_000  # columns
 MOST_SKIPPED = 10_000  # rows of the wrong width: each is handed to Python
 JOINT_COLUMNS = (
     "joint_position_rad",
@@ -82,16 +83,21 @@ def read_csv(path: Path) -> Table:
         return "skip" if len(skipped) < MOST_SKIPPED else "error"
 
     parse = pa_csv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip)
+    # Arrow keeps a piece of a column for each block, at a kilobyte each: a wide file is one block.
+    wide = header.count(delimiter.encode()) > WIDE
+    read = pa_csv.ReadOptions(block_size=len(content) + 1) if wide else None
     try:
         try:
-            table = pa_csv.read_csv(pa.BufferReader(content), parse_options=parse)
+            table = pa_csv.read_csv(pa.BufferReader(content), read_options=read, parse_options=parse)
         except (
             pa.ArrowInvalid
         ):  # a word far down in a column of numbers: read all as text, and turn it into numbers below
             skipped.clear()
             names = [name.strip() for name in header.decode().split(delimiter)]
             text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
-            table = pa_csv.read_csv(pa.BufferReader(content), parse_options=parse, convert_options=text)
+            table = pa_csv.read_csv(
+                pa.BufferReader(content), read_options=read, parse_options=parse, convert_options=text
+            )
         built = _from_arrow(table, path, "CSV")
     except LogError:
         raise
