@@ -67,7 +67,7 @@ def sound() -> dict[str, Any]:
 
 def adaptation(draw: Draw, folder: Path) -> Verbs:
     tree = copy.deepcopy(sound())
-    way = draw(st.sampled_from(["words", "words", "words", "tree", "tree", "bytes", "many"]))
+    way = draw(st.sampled_from(["words", "words", "words", "tree", "tree", "bytes", "many", "long"]))
     if way == "words":  # all that is free text, and stays a valid adaptation
         tree["family"] = draw(texts)
         tree["robot"] = draw(texts)
@@ -77,6 +77,21 @@ def adaptation(draw: Draw, folder: Path) -> Verbs:
         tree = mutated(draw, tree)
     elif way == "many":
         tree["knobs"] *= draw(st.sampled_from([10, 4000, 60_000]))
+    elif way == "long":
+        much = draw(st.sampled_from([1000, 100_000, 5_000_000]))
+        key = draw(st.sampled_from(["name", "note", "where", "family", "text", "provenance", "lists"]))
+        if key in ("name", "note"):
+            tree["knobs"][0][key] = "x" * much
+        elif key == "where":
+            tree["knobs"][1][key] = ["FL_hip_joint"] * min(much, 500_000)
+        elif key == "family":
+            tree[key] = "x" * much
+        else:
+            tree["provenance"] = {
+                "text": {"x": "x" * much},
+                "provenance": {f"k{k}": k for k in range(min(much, 500_000))},
+                "lists": {"x": [[[k]] for k in range(min(much, 300_000))]},
+            }[key]
     content = json.dumps(tree, default=str).encode("utf-8", "surrogatepass")
     (folder / "adaptation.json").write_bytes(damaged(draw, content) if way == "bytes" else content)
     to = draw(st.sampled_from(list(EXPORTS)))

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import io
 import json
+import os
 import sys
 import zipfile
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 from hypothesis import strategies as st
 
 from fuzz_kinds.kind import Draw, Kind, Verbs, damaged, mutated, numbers, texts
@@ -25,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests"))
 from support.log_files import KINDS as FORMATS
 from support.log_files import valid_file
 
+ODD_PARTS = ("a.mcap", "a.db3", "a.mcap.zstd", "metadata.yaml", "run_0.db3-wal", "run_1.db3-journal", "other.txt")
 IMPORT = ["log", "import", "--out", "out/log.parquet"]
 MAP = {
     "time": {"from": "time", "unit": "s"},
@@ -166,8 +169,9 @@ def log_tables(draw: Draw, folder: Path) -> Verbs:
             columns[name] = pa.nulls(rows)
         elif kind == "list":
             width = draw(st.sampled_from([0, 1, 12, 40]))
+            kind = draw(st.sampled_from([np.float32, np.int8]))
             columns[name] = (
-                pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width, dtype=np.float32)), width)
+                pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width, dtype=kind)), width)
                 if width and rows * width < 3e7
                 else pa.nulls(rows)
             )
@@ -181,8 +185,11 @@ def log_tables(draw: Draw, folder: Path) -> Verbs:
             "utf-8", "replace"
         )
     }
+    much = draw(st.sampled_from([0, 0, 0, 100_000, 3_000_000]))  # of what the file says about itself
+    if much:
+        metadata[METADATA_KEY] = b'{"format": 1, "joints": ["a"], "x": [' + b"[]," * much + b"0]}"
     table = pa.table(columns)
-    if draw(st.booleans()):
+    if much or draw(st.booleans()):
         table = table.replace_schema_metadata(metadata)
     pq.write_table(table, folder / "log.parquet", compression="zstd", store_schema=draw(st.booleans()))
     return [draw(st.sampled_from([[*IMPORT, "log.parquet"], ["log", "show", "log.parquet"]]))]
@@ -207,6 +214,61 @@ def csv(draw: Draw, folder: Path) -> Verbs:
             *(["--time-unit", "ms"] if draw(st.integers(0, 4)) == 0 else []),
         ]
     ]
+
+
+def shapes_of_csv(draw: Draw, folder: Path) -> Verbs:
+    """CSV files of very many short rows, and of very many cells."""
+    rows, cells = draw(
+        st.sampled_from([(20_000_000, 1), (3_000_000, 1), (500_000, 5), (300, 30_000), (1, 9_000_000), (3, 3)])
+    )
+    cell = draw(st.sampled_from(["", "0", "1.5", "x", "é"]))
+    header = ",".join(["time", *(f"c{k}" for k in range(min(cells, 30_000) - 1))])
+    line = ",".join(["0", *[cell] * (cells - 1)])
+    (folder / "run.csv").write_bytes(f"{header}\n".encode() + f"{line}\n".encode() * rows)
+    return [[*IMPORT, "run.csv"]]
+
+
+def bag_folder(draw: Draw, folder: Path) -> Verbs:
+    """The folder of a bag: recordings of both kinds, and beside them what is no file, empty, damaged or elsewhere."""
+    bag = folder / "bag"
+    bag.mkdir()
+    for k, kind in enumerate(kind for kind in FORMATS if kind.endswith((".mcap", ".db3"))):
+        if draw(st.booleans()):
+            content = files()[kind]
+            (bag / f"run_{k}{Path(kind).suffix}").write_bytes(
+                damaged(draw, content) if draw(st.booleans()) else content
+            )
+    for name in draw(st.lists(st.sampled_from(ODD_PARTS), max_size=3, unique=True)):
+        way = draw(st.sampled_from(["pipe", "folder", "empty", "dangling", "device", "self"]))
+        if (bag / name).exists():
+            continue
+        if way == "pipe":
+            os.mkfifo(bag / name)
+        elif way == "folder":
+            (bag / name).mkdir()
+        elif way == "empty":
+            (bag / name).write_bytes(b"")
+        else:
+            (bag / name).symlink_to({"dangling": "nowhere", "device": "/dev/zero", "self": name}[way])
+    names = [path.name for path in bag.iterdir()]
+    about = {
+        "version": 5,
+        "storage_identifier": draw(st.sampled_from(["mcap", "sqlite3", "x"])),
+        "relative_file_paths": draw(st.sampled_from([names, names[:1], ["../log", "/dev/zero"], []])),
+        "duration": {"nanoseconds": 1},
+        "starting_time": {"nanoseconds_since_epoch": 0},
+        "message_count": 1,
+        "topics_with_message_count": [],
+        "compression_format": "",
+        "compression_mode": draw(st.sampled_from(["", "FILE", "MESSAGE"])),
+        "files": [],
+        "custom_data": None,
+        "ros_distro": "x",
+    }
+    if draw(st.booleans()) and not (bag / "metadata.yaml").is_symlink() and not (bag / "metadata.yaml").exists():
+        tree = {"rosbag2_bagfile_information": about}
+        write(bag / "metadata.yaml", yaml_text(draw, tree) if draw(st.integers(0, 3)) == 0 else yaml.safe_dump(tree))
+    return [[*IMPORT, "bag"]]
 
 
 def archive(draw: Draw, folder: Path) -> Verbs:
@@ -268,5 +330,7 @@ KINDS = (
     Kind("log values", log_values, cases=2000),
     Kind("log tables", log_tables, cases=700),
     Kind("CSV and map", csv, cases=1500),
+    Kind("CSV shapes", shapes_of_csv, cases=50),
+    Kind("bag folder", bag_folder, cases=400),
     Kind("archive", archive, nothing_escaped, cases=700),
 )

@@ -92,6 +92,8 @@ def policy(draw: Draw, folder: Path) -> Verbs:
                 "external",
                 "loop",
                 "loop",
+                "infinite",
+                "infinite",
             ]
         )
     )
@@ -148,6 +150,15 @@ def policy(draw: Draw, folder: Path) -> Verbs:
             key="location",
             value=draw(st.sampled_from(["../secret", "/etc/passwd", "weights.bin", "p.onnx", "", "pipe"])),
         )
+    elif way == "infinite":  # from the first tick on, or only where it is told to walk
+        output = graph.output[0].name
+        for node in graph.node:
+            node.output[:] = ["before_infinity" if name == output else name for name in node.output]
+        value = draw(st.sampled_from([np.inf, -np.inf, np.nan, 1e38]))
+        graph.initializer.append(numpy_helper.from_array(np.array([value], dtype=np.float32), "infinity"))
+        graph.node.append(
+            helper.make_node(draw(st.sampled_from(["Add", "Mul"])), ["before_infinity", "infinity"], [output])
+        )
     elif way == "loop":
         endless(model, forever=draw(st.integers(0, 24)) == 0, conditional=draw(st.booleans()))
     content = model.SerializeToString()
@@ -172,7 +183,9 @@ def checkpoint(draw: Draw, folder: Path) -> Verbs:
             "config": {"robot": "go2", "seed": 0, "task": {"name": "walk"}, "ppo": {}},
         },
     )
-    if draw(st.booleans()):
+    dtype = draw(st.sampled_from([np.float32, np.float32, np.float16, np.int8, np.int64, np.bool_]))
+    arrays["actor.mlp.0.weight"] = arrays["actor.mlp.0.weight"].astype(dtype)
+    if draw(st.booleans()) and dtype in (np.float32, np.float16):
         arrays["actor.mlp.0.weight"][0, 0] = draw(st.sampled_from([np.nan, np.inf, 1.0]))
     content = save(arrays, metadata={"state": json.dumps(state, default=str)})
     run = folder / "out" / "run"

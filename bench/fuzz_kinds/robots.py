@@ -60,6 +60,22 @@ TABLE = {
 }
 
 
+GAINS = (
+    "kp_nm_per_rad",
+    "kd_nms_per_rad",
+    "torque_limit_nm",
+    "velocity_limit_rad_s",
+    "action_scale_rad",
+    "action_clip",
+)
+SOLVERS = ("iterations", "ls_iterations", "noslip_iterations", "ccd_iterations", "sdf_iterations", "sdf_initpoints")
+XML_WAYS = (
+    *("attribute", "number", "new", "remove", "copy", "copies", "asset", "deep"),
+    *("option", "size", "many", "solver", "medium", "parts", "sides", "shapes"),
+)
+SIDES = ("right", "left", "up", "down", "front", "back")
+
+
 def yaml_text(draw: Draw, tree: Any) -> str:
     """A mutated tree as YAML: dumped, or with bombs, aliases and damage that a dump never holds."""
     way = draw(st.sampled_from(["tree", "tree", "tree", "tree", "bytes", "bomb", "merge", "brackets", "tags"]))
@@ -104,7 +120,19 @@ def robot_yaml(draw: Draw, folder: Path) -> Verbs:
     source = draw(st.sampled_from([GO2, HEXAPOD, BIPED]))
     for file in (*source.glob("*.xml"), *source.glob("*.urdf")):
         (folder / file.name).write_bytes(file.read_bytes())
-    write(folder / "robot.yaml", yaml_text(draw, described(source)))
+    tree = copy.deepcopy(described(source))
+    if draw(st.integers(0, 4)) == 0:  # a whole file but for one number that no robot has
+        key = draw(st.sampled_from([*GAINS, "command_range", "observation"]))
+        value = draw(st.sampled_from([1e5, 1e7, 1e38, 1e300, -1e300, 1e-300]))
+        if key == "command_range":
+            tree[key] = {"vx_m_s": [-abs(value), abs(value)]}
+        elif key == "observation":
+            tree[key] = [{"name": "gyro", "scale": value}, *tree[key][1:]]
+        else:
+            tree[key] = value
+        write(folder / "robot.yaml", yaml.safe_dump(tree, sort_keys=False))
+    else:
+        write(folder / "robot.yaml", yaml_text(draw, tree))
     (folder / "t.yaml").write_text("robot: robot.yaml\n")
     return [["robot", "check", "robot.yaml", "--out", "out/robot.png"], [*RECORD, "t.yaml"]]
 
@@ -117,11 +145,7 @@ def mutated_xml(draw: Draw, path: Path) -> bytes:
     for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
         every = list(root.iter())
         element, other = draw(st.sampled_from(every)), draw(st.sampled_from(every))
-        way = draw(
-            st.sampled_from(
-                ["attribute", "number", "new", "remove", "copy", "copies", "asset", "deep", "option", "size", "many"]
-            )
-        )
+        way = draw(st.sampled_from(XML_WAYS))
         if way in ("attribute", "number") and element.attrib:
             key = draw(st.sampled_from(sorted(element.attrib)))
             element.set(
@@ -163,6 +187,22 @@ def mutated_xml(draw: Draw, path: Path) -> bytes:
                 element = ElementTree.SubElement(element, "body")
         elif way == "option":
             ElementTree.SubElement(root, "option", {"gravity": f"0 0 {draw(numbers)}", "timestep": str(draw(numbers))})
+        elif way == "solver":
+            counts = draw(st.sampled_from(["0", "1000", "1001", "2000000000", "-1"]))
+            ElementTree.SubElement(root, "option", {draw(st.sampled_from(SOLVERS)): counts, "tolerance": "0"})
+        elif way == "medium":
+            key, count = draw(st.sampled_from([("gravity", 3), ("wind", 3), ("density", 1), ("viscosity", 1)]))
+            ElementTree.SubElement(root, "option", {key: " ".join(str(draw(numbers)) for _ in range(count))})
+        elif way == "parts":  # go2.xml and part.xml may name themselves and each other
+            assets = ElementTree.SubElement(root, "asset")
+            name = draw(st.sampled_from([path.name, "part.xml", "chain0.xml"]))
+            ElementTree.SubElement(assets, "model", {"name": "part", "file": name})
+        elif way == "sides":
+            assets, file = ElementTree.SubElement(root, "asset"), draw(st.sampled_from(["pipe", "missing.png", "."]))
+            ElementTree.SubElement(assets, "texture", {"type": "cube", f"file{draw(st.sampled_from(SIDES))}": file})
+        elif way == "shapes":
+            tag, count = draw(st.sampled_from(["geom", "site"])), draw(st.sampled_from([100, 9000, 12_000]))
+            element.extend([ElementTree.Element(tag, {"size": "0.1"}) for _ in range(count)])
         elif way == "size":
             ElementTree.SubElement(
                 root,
@@ -194,6 +234,11 @@ def _model(draw: Draw, folder: Path, source: Path, suffix: str) -> Verbs:
     os.mkfifo(folder / "pipe")
     file = next(source.glob(f"*{suffix}"))
     (folder / file.name).write_bytes(mutated_xml(draw, file))
+    back = draw(st.sampled_from([file.name, "part.xml", "missing.xml"]))
+    (folder / "part.xml").write_text(f'<mujoco><asset><model name="back" file="{back}"/></asset></mujoco>')
+    for k in range(levels := draw(st.sampled_from([2, 30]))):
+        below = f'<include file="chain{k + 1}.xml"/>' if k + 1 < levels else "<size/>"
+        (folder / f"chain{k}.xml").write_text(f"<mujoco>{below}</mujoco>")
     (folder / "robot.yaml").write_bytes((source / "robot.yaml").read_bytes())
     return [
         ["robot", "check", "robot.yaml", "--out", "out/robot.png"],
