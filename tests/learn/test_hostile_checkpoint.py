@@ -42,7 +42,7 @@ def again(surefoot, here, trained):
         with safe_open(path, framework="pt") as file:
             state, tensors = file.metadata()["state"], {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         save_file(tensors | change(tensors), path, {"state": state})
-        code, _, error = surefoot(*WORDS, "--out", "run", "--iterations", 2)
+        code, _, error = surefoot(*WORDS, "--out", "run", "--iterations", 2, "--overwrite")
         return code, error
 
     return call
