@@ -52,6 +52,11 @@ def test_a_physics_that_no_fit_found(log_file) -> None:
     assert judged.fit is None
 
 
+def test_what_is_built_in_is_compared_too(log_file) -> None:
+    case = sf.Case("go2", "trot", log_file)
+    assert sf.verdict(case, "walk", sf.Physics(case.robot), **FEW).provenance["before"]["name"] == "trot"
+
+
 def test_importing_loads_no_simulator() -> None:
     program = (
         "import sys, surefoot; from surefoot.logs import read_log;"

@@ -18,7 +18,6 @@ from typing import Any
 
 from surefoot.adapt import Adaptation
 from surefoot.adapt.adaptation import AdaptedPhysics
-from surefoot.errors import PolicyError
 from surefoot.gap.case import Case
 from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.finetune import FineTuned, FineTuneOptions, run_finetune
@@ -114,9 +113,7 @@ def verdict(
     `physics` is what a fit found. `twin` is a virtual robot to walk on too. `options` are those of `VerdictOptions`.
     """
     chosen = VerdictOptions(**options)
-    first = before or case.policy
-    if first is None:
-        raise PolicyError(f"{case.driver.word} is no policy to compare with; give the old policy", argument="before")
+    first = case.policy or case.driver.word if before is None else before
     old, new = judged_policies(first, after, case.robot, chosen.seed)
     fit = physics.fit if isinstance(physics, AdaptedPhysics) else None
     return run_verdict(

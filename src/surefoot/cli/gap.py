@@ -1,6 +1,6 @@
 """`surefoot gap`."""
 
-import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -84,7 +84,8 @@ def measure_gap(
         if found.advice:
             say(console, found.advice)
     if physics is None:
-        say(console, f"next: {_next(result, case, robot, out, again)}")
+        looking = command_line("gap", [log], replace(settings, diagnose=True), **options)
+        say(console, f"next: {_next(result, case, robot, out, looking)}")
     names = (GAP, GAP_PAGE, GAP_RECORDING, SIMULATOR)
     wrote = [name for name in names if (name != GAP_RECORDING or rrd) and (name != SIMULATOR or _explains(found))]
     say(console, f"wrote {', '.join(str(out / name) for name in wrote)}")
@@ -166,4 +167,4 @@ def _next(result: GapResult, case: Case, robot: str, out: Path, again: str) -> s
         return next_command(result.diagnosis, case, robot, out)
     if not result.measurable:
         return f"open {out / GAP_PAGE}"
-    return f"{shlex.join(word for word in shlex.split(again) if word != '--no-diagnose')}, which looks for the cause"
+    return f"{again}, which looks for the cause"

@@ -13,7 +13,7 @@ from surefoot.files import write_json
 from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.sim.twin import load_twin
 from surefoot.verify.side_by_side import film_side_by_side, straight_lines
-from surefoot.verify.video import Walk, walk
+from surefoot.verify.video import FilmedWalk, walk
 
 SECONDS = 10.0
 SIZE = (480, 360)  # of each half, pixels: small enough to travel inside a page
@@ -27,7 +27,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     rise_s = robot.posture.rise_s
     rising = np.zeros((round(rise_s * robot.contract.control_hz), 3))
     command = np.concatenate([rising, straight_lines(robot, SECONDS)])
-    walks: dict[str, Walk] = {}
+    walks: dict[str, FilmedWalk] = {}
     facts = {
         "twin": hidden.name,
         "twin_hash": hidden.hash,
@@ -54,7 +54,7 @@ def film_both(out: Path, twin: str, before: str, after: str, seed: int) -> None:
     write_json(out / WALKS, {"says": says, "place": hidden.name, "provenance": facts, **_paths(walks)})
 
 
-def _paths(walks: dict[str, Walk]) -> dict[str, object]:
+def _paths(walks: dict[str, FilmedWalk]) -> dict[str, object]:
     """From above, m, the start at zero; commanded is where a robot without any error would be."""
     one = next(iter(walks.values()))
     asked = np.concatenate([np.zeros((1, 2)), np.cumsum(one.command[:-1, :2], axis=0) / one.fps])

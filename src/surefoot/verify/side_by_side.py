@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.files import check_place
 from surefoot.robot.load import Robot
-from surefoot.verify.video import INK, Film, Tell, Walk, schedule, write_video
+from surefoot.verify.video import INK, Film, FilmedWalk, Tell, schedule, write_video
 
 LINES = (
     ("stand", 0.5),
@@ -31,7 +31,7 @@ def straight_lines(robot: Robot, seconds: float) -> np.ndarray:
 def film_side_by_side(
     path: Path,
     robot: Robot,
-    walks: Mapping[str, Walk],
+    walks: Mapping[str, FilmedWalk],
     *,
     size: tuple[int, int],
     comment: str = "",

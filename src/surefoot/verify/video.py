@@ -80,7 +80,7 @@ WIDER = 1.12  # than what stands still fits into
 
 
 @dataclass(frozen=True)
-class Walk:
+class FilmedWalk:
     """What one robot did, a row for each frame."""
 
     fps: float
@@ -126,7 +126,7 @@ def schedule(robot: Robot, seconds: float, parts: Sequence[tuple[str, float]] = 
     return np.array([value for value, _ in pieces])[np.searchsorted(ends / ends[-1], through, side="right")]
 
 
-def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | None = None) -> Walk:
+def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | None = None) -> FilmedWalk:
     """Drive a single world under `command`, (ticks, 3); a robot that has been down for a while is stood up
     where it fell.
     """
@@ -143,7 +143,7 @@ def walk(worlds: Worlds, agent: Agent, command: np.ndarray, progress: Tell | Non
     smooth = _averaged(take.place_m, np.exp(-0.5 * (steps / spread) ** 2))
     every = _every(hz)
     kept = np.arange(0, ticks, every)
-    return Walk(
+    return FilmedWalk(
         fps=hz / every,
         time_s=kept / hz,
         qpos=take.qpos[kept],
@@ -235,12 +235,12 @@ class Film(Frames):
         self._full_m_s, self._full_rad_s = float(limits[:2].max()) or 1.0, float(limits[2]) or 1.0
         self._panel = Panel(title, width, height)
 
-    def frames(self, walk: Walk) -> Iterator[np.ndarray]:
+    def frames(self, walk: FilmedWalk) -> Iterator[np.ndarray]:
         """Pixels of all frames, (height, width, 3), uint8."""
         for k in range(len(walk.time_s)):
             yield self.frame(walk, k)
 
-    def frame(self, walk: Walk, k: int) -> np.ndarray:
+    def frame(self, walk: FilmedWalk, k: int) -> np.ndarray:
         """Pixels of frame k, (height, width, 3), uint8."""
         self._data.qpos[:] = walk.qpos[k]
         mujoco.mj_fwdPosition(self._model, self._data)
@@ -369,7 +369,7 @@ def film(
     comment: str = "",
     walking: Tell | None = None,
     drawing: Tell | None = None,
-) -> Walk:
+) -> FilmedWalk:
     """Write a video of a single world under `command`, (ticks, 3); `comment` is kept inside the file."""
     width, height = width - width % 2, height - height % 2  # colour has half the resolution in yuv420p
     drawn = Film(worlds.robot, width, height, title)  # first, since a machine without graphics need not walk
