@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import mujoco
@@ -5,6 +6,7 @@ import pytest
 
 from surefoot.cli.main import run
 from surefoot.errors import RobotError
+from surefoot.pipeline.loop import LoopResult
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.picture import Frames
 
@@ -54,3 +56,12 @@ def gl() -> None:
         Frames(mujoco.MjModel.from_xml_string("<mujoco/>"), 16, 16).close()
     except RobotError as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def toy_loop(tmp_path_factory) -> LoopResult:
+    """A real loop at toy size; each figure in it was measured."""
+    from support.toy_loop import shared_toy_loop
+
+    base = tmp_path_factory.getbasetemp()
+    return shared_toy_loop(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)

@@ -27,7 +27,6 @@ from surefoot.pipeline.verdict import VerdictOptions, judged_policies, run_verdi
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
-from surefoot.verify.fit_gap import FitGap
 from surefoot.verify.verdict import Verdict
 
 
@@ -122,7 +121,7 @@ def verdict(
         _adaptation(physics),
         chosen,
         twin=load_twin(twin) if isinstance(twin, str) else twin,
-        fit_gap=None if fit is None else FitGap.of(fit.to_dict()),
+        fit_gap=None if fit is None else fit.gap_left,
         out=_folder(out),
         progress=progress,
     )

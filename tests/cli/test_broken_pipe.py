@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.cli.console import Console
 from surefoot.cli.main import VERBS
+from surefoot.console import Console
 from surefoot.logs import record, write_log
 from surefoot.sim.twin import load_twin
 

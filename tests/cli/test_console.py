@@ -13,7 +13,7 @@ from support.policy_files import layers
 from support.robot_files import TINY_YAML, tiny
 
 import surefoot.cli
-from surefoot.cli.console import Console, say
+from surefoot.console import Console, say
 from surefoot.logs import read_log, record, write_log
 from surefoot.policy import write_mlp
 from surefoot.sim.twin import load_twin

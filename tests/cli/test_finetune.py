@@ -11,8 +11,8 @@ from support.robot_files import HEXAPOD
 
 from surefoot.adapt import Adaptation, Fitted, write_adaptation
 from surefoot.cli import finetune as verb
-from surefoot.cli.finetune import comparison
 from surefoot.policy import OnnxPolicy, write_mlp
+from surefoot.report.text.finetune import comparison
 from surefoot.robot import load_robot
 from surefoot.verify.evaluate import Evaluation, Straight, Walk
 

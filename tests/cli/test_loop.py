@@ -1,131 +1,134 @@
-"""`surefoot loop`: the order of its steps, what is skipped, what goes on after a kill, how it ends. Verbs are stand-ins
-that parse the words that they are given as the real ones do, and leave made-up files.
+"""`surefoot loop`: the order of its steps, what is skipped, what goes on after a kill, how it ends. Steps are stand-ins
+that leave what a real loop at toy size left.
 """
 
-import functools
-import importlib
+import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import save_file
-from support.loop_files import (
-    ADAPTED_GAP,
-    LEFT,
-    doctor_figures,
-    evaluation,
-    fit_figures,
-    gap_figures,
-    log_of,
-    verdict_figures,
-)
+from support.made_logs import log_of
 from support.policy_files import layers
 from support.robot_files import GO2, HEXAPOD
 
-from surefoot.adapt import Adaptation, Fitted, write_adaptation
-from surefoot.cli.loop_steps import VIDEO, WALKS, blamed
+from surefoot.adapt import write_adaptation
 from surefoot.errors import FitError, SurefootError
-from surefoot.files import check_folder, outputs, write_text
+from surefoot.files import check_folder, outputs, write_json, write_text, write_whole
 from surefoot.logs import write_log
+from surefoot.logs.doctor import Finding
+from surefoot.pipeline.artefacts import (
+    CHECKPOINT,
+    DOCTOR,
+    EVALUATION,
+    FIT,
+    GAP,
+    POLICY,
+    SIMULATOR,
+    VERDICT,
+    VIDEO,
+    WALKS,
+)
 from surefoot.pipeline.gap import GapSettings
 from surefoot.policy import write_mlp
+from surefoot.policy.driver import make_driver
 from surefoot.robot import load_robot
 from surefoot.sim.twin import load_twin
+from surefoot.verify.fit_gap import FitGap
+from surefoot.verify.rules import Reason
 
-main = importlib.import_module("surefoot.cli.main")
 ALL = ["record", "doctor", "gap", "fit", "finetune", "verdict", "video"]
+CLOSED = FitGap(0.192, 0.013, 0.011, measurable=False, nearer=True, held_out=True)
+LEFT = FitGap(0.16, 0.031, 0.012, measurable=True, nearer=True, held_out=True)
 
 
 class Stage:
-    """Stand-ins for the verbs: `called` holds their names in order, `given` their arguments; what they find
-    can be changed.
+    """Stand-ins for the steps, in the loop and in the verbs: `called` holds their names in order, `given` their options.
+    What they leave is what a real loop left, changed where a test says so.
     """
 
-    def __init__(self, go2, monkeypatch):
-        self.go2, self.called, self.given, self.fails = go2, [], {}, {}
-        self.doctor, self.gap, self.fit, self.verdict = (
-            doctor_figures(),
-            gap_figures(),
-            fit_figures(),
-            verdict_figures(),
-        )
-        self.evaluation, self.tuned = {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.05)}, b"a policy"
+    def __init__(self, toy, monkeypatch):
+        self.called, self.given, self.fails = [], {}, {}
+        self.report, self.gap, self.fit, self.tuned = toy.report, toy.gap, toy.fit, toy.tuned
+        self.report = dataclasses.replace(toy.report, findings=(), usable_s=252.0, needed_s=240.0)
+        self.verdict = dataclasses.replace(toy.verdict, reasons=(), gains=("total drift 1 → 0.5 m",), fit=CLOSED)
+        self.walks = dataclasses.replace(toy.walks, says="10 s")
+        self.policy = (toy.folder / "finetune" / POLICY).read_bytes()
         self.trained_min, self.films = 0.0, True
-        for name in ("record", "doctor", "gap", "fit", "finetune", "verdict"):
-            self._replace(name, monkeypatch)
-        monkeypatch.setattr("surefoot.cli.loop_video.film_both", self._film)
-        monkeypatch.setattr("surefoot.cli.loop.TRAINING", ())
+        for name in ("record", "doctor", "gap", "fit", "finetune", "verdict", "walks"):
+            stand_in = self._guarded("video" if name == "walks" else name, getattr(self, f"_{name}"))
+            monkeypatch.setattr(f"surefoot.pipeline.loop.run_{name}", stand_in)
+            if name not in ("doctor", "walks"):  # which are no verb, or call something else
+                monkeypatch.setattr(f"surefoot.cli.{name}.run_{name}", stand_in)
+        monkeypatch.setattr("surefoot.pipeline.loop.require_torch", lambda: None)
 
-    def _replace(self, name: str, monkeypatch) -> None:
-        verb = main.VERBS[name]
-        module = importlib.import_module(verb.module)
-        real = getattr(module, verb.function)
-
-        @functools.wraps(real)
-        def stand_in(*positional, **named):
+    def _guarded(self, name, stand_in):
+        def run(*args, **named):
             print(f"{name} was here")
             self.called.append(name)
-            self.given[name] = positional, named
             if name in self.fails:
                 raise self.fails[name]
-            return getattr(self, f"_{name}")(*positional, **named)
+            return stand_in(*args, **named)
 
-        monkeypatch.setattr(module, verb.function, stand_in)
+        return run
 
-    def _record(self, twin, out, **_):
-        write_log(log_of(self.go2), out)
+    def _record(self, twin, policy, options, *, out, progress):
+        self.given["record"] = twin.name, make_driver(policy, twin.robot).label, options
+        log = log_of(twin.robot, source={"twin": twin.name}, policy="walk")
+        write_log(log, out)
+        return log
 
-    def _doctor(self, log, html, json, **_):
-        assert json
-        assert log.is_file()
-        print(__import__("json").dumps(self.doctor))
-        html.write_text("<p>doctor</p>")
-        return self.doctor["exit_code"]
+    def _doctor(self, case, *, out, draw):
+        self.given["doctor"] = case
+        self._write(out, DOCTOR, self.report)
+        return self.report
 
-    def _gap(self, log, out, **_):
-        self._write(out, gap=self.gap)
+    def _gap(self, case, settings, *, out, command, draw, progress, physics=None, facts=None):
+        self.given["gap"] = case.log.path, case.driver.label, settings
+        self._write(out, GAP, self.gap)
+        return self.gap
 
-    def _fit(self, log, *, out, **_):
-        self._write(out, fit=self.fit)
-        knob = Fitted("delay_s", "delay_s", (), "s", 0.0, 0.004, (0.003, 0.005), (0.0, 0.06))
-        write_adaptation(
-            out / "adaptation.json", Adaptation(self.go2.name, self.go2.hash, "static", (knob,), {"delay_s": 0.004})
-        )
-        (out / "simulator.yaml").write_text("robot: go2\n")
+    def _fit(self, case, options, *, out, command, draw, warn, progress, restart=False):
+        self.given["fit"] = case.log.path, case.driver.label, options
+        self.robot = case.robot
+        self._write(out, FIT, self.fit)
+        write_adaptation(out / "adaptation.json", self.fit.adaptation)
+        write_text(out / SIMULATOR, "robot: go2\n")
+        return self.fit
 
-    def _finetune(self, policy, adaptation, out, options, **_):
+    def _finetune(self, driver, adaptation, options, *, out, say, show, restart=False):
+        self.given["finetune"] = driver.label, adaptation.robot, options
         self.trained_min = max(self.trained_min, options.minutes + 0.05)  # an iteration more, and nothing is taken back
-        save_file({}, out / "checkpoint.safetensors", {"state": json.dumps({"elapsed_s": 60 * self.trained_min})})
-        (out / "policy.onnx").write_bytes(self.tuned)
-        (out / "eval.json").write_text(json.dumps(self.evaluation))
+        state = {"state": json.dumps({"elapsed_s": 60 * self.trained_min})}
+        write_whole(out / CHECKPOINT, lambda path: save_file({}, path, state))
+        write_whole(out / POLICY, lambda path: path.write_bytes(self.policy))
+        tuned = dataclasses.replace(self.tuned, path=out / POLICY)
+        write_json(out / EVALUATION, tuned.to_dict())
+        return dataclasses.replace(tuned, trained_s=60 * self.trained_min)
 
-    def _verdict(self, *, out, **_):
-        self._write(out, verdict=self.verdict)
-        return 0 if self.verdict["verdict"] == "GO" else 3
+    def _verdict(self, before, after, adaptation, options, *, twin, fit_gap, out, facts, draw, progress):
+        self.given["verdict"] = before.label, after.label, twin and twin.name, options
+        self._write(out, VERDICT, self.verdict)
+        return self.verdict
 
-    def _film(self, out, twin, before, after, seed):
-        self.called.append("video")
-        self.given["video"] = (out, twin, before, after, seed), {}
-        if "video" in self.fails:
-            raise self.fails["video"]
-        side = {"path_m": [[0, 0], [1, 0.2]], "falls": 0}
-        says = "10 s" if self.films else "none: no picture can be drawn on this machine"
-        walks = {"says": says, "place": twin, "commanded_m": [[0, 0], [1, 0]], "before": side, "after": side}
-        write_text(out / WALKS, json.dumps(walks))
+    def _walks(self, twin, before, after, *, out, seed, progress):
+        self.given["video"] = twin.name, before.label, after.label, seed
+        says = self.walks.says if self.films else "none: no picture can be drawn on this machine"
+        walks = dataclasses.replace(self.walks, says=says, place=twin.name)
+        write_json(out / WALKS, walks.to_dict())
         if self.films:
             write_text(out / VIDEO, "frames")
+        return walks
 
-    def _write(self, out: Path, **figures: dict) -> None:
-        for name, content in figures.items():
-            (out / f"{name}.json").write_text(json.dumps(content))
-            (out / f"{name}.html").write_text(f"<p>{name}</p>")
+    def _write(self, out: Path, name: str, result) -> None:
+        write_json(out / name, result.to_dict())
+        write_text(out / name.replace(".json", ".html"), "<p>a page</p>")
 
 
 @pytest.fixture
-def stage(go2, monkeypatch) -> Stage:
-    monkeypatch.setitem(main.VERBS, "loop", main.Verb("surefoot.cli.loop", "loop", ""))
-    return Stage(go2, monkeypatch)
+def stage(toy_loop, monkeypatch) -> Stage:
+    return Stage(toy_loop, monkeypatch)
 
 
 @pytest.fixture
@@ -144,17 +147,19 @@ class TestOrder:
         assert stage.called == ALL
         for words in (
             "record: 4 episodes, 4 s from the virtual robot go2-identified",
-            "gap: 0.192, 16 × its floor; looks like friction",
-            "fit: gap 0.192 → 0.012 (floor 0.011; held out 0.013), 1 parameters",
-            "finetune: drift 1.20 → 0.20 m, velocity error 0.100 → 0.050 m/s",
+            f"gap: {stage.gap.gap.total:.3f}, {stage.gap.gap.total / stage.gap.gap.total_floor:.0f} × its floor; looks like",
+            f"fit: gap {stage.fit.before.total:.3f} → {stage.fit.after.total:.3f} (floor",
+            f"finetune: drift {stage.tuned.before.drift_m:.2f} → {stage.tuned.after.drift_m:.2f} m, velocity error",
             "verdict: GO",
             "report: run/report.html; video: run/video/before_after.mp4",
         ):
             assert words in out
         assert "was here" not in out
-        assert (here / "run" / "gap" / "log.txt").read_text() == "gap was here\n"
-        assert stage.given["verdict"][1]["twin"] == "go2-identified"
-        assert stage.given["video"][0][1:4] == ("go2-identified", "walk", "run/finetune/policy.onnx")
+        printed = (here / "run" / "gap" / "log.txt").read_text()
+        assert printed.startswith("gap was here\n")
+        assert "worst channels" in printed
+        assert stage.given["verdict"][:3] == ("walk", "policy", "go2-identified")
+        assert stage.given["video"][:3] == ("go2-identified", "walk", "policy")
         assert "GO" in (here / "run" / "report.html").read_text()
 
     def test_a_log_of_ones_own(self, stage, loop, here, go2):
@@ -162,18 +167,16 @@ class TestOrder:
         code, out, _ = loop("day1.parquet", "--minutes", 2.5, "--seed", 3, "--threads", 1, "--policy", "walk")
         assert code == 0
         assert stage.called == ALL[1:]
-        asked = stage.given["gap"][1]
-        assert (asked["log"], asked["settings"]) == (Path("day1.parquet"), GapSettings(seed=3, threads=1))
-        assert stage.given["finetune"][1]["options"].minutes == 2.5
-        assert stage.given["finetune"][1]["adaptation"] == Path("run/fit")
-        assert stage.given["verdict"][1]["twin"] is None
-        assert stage.given["video"][0][1] == "run/fit/simulator.yaml"  # no virtual robot but the fitted one
+        assert stage.given["gap"] == (Path("day1.parquet"), "walk", GapSettings(seed=3, threads=1))
+        assert stage.given["finetune"][2].minutes == 2.5
+        assert stage.given["verdict"][2] is None
+        assert stage.given["video"][0] == "simulator"  # no virtual robot but the fitted one
         assert "record" not in out
 
     def test_the_policy_is_the_one_that_the_log_names(self, stage, loop, here, go2):
         write_log(log_of(go2, policy="walk"), here / "day1.parquet")
         assert loop("day1.parquet")[0] == 0
-        assert stage.given["finetune"][1]["policy"] == "walk"
+        assert stage.given["finetune"][0] == "walk"
 
     def test_several_logs_become_one(self, stage, loop, here, go2):
         for seed, name in enumerate("ab"):
@@ -182,21 +185,14 @@ class TestOrder:
         code, out, _ = loop("a.parquet", "b.parquet", "--policy", "walk")
         assert code == 0
         assert "join: 8 episodes, 8 s from 2 logs" in out
-        assert stage.given["fit"][0] == (Path("run/join/log.parquet"),)
+        assert stage.given["fit"][0] == Path("run/join/log.parquet")
 
     def test_the_fit_searches_what_is_to_blame(self, stage, loop):
-        stage.gap["diagnosis"]["free"] = ["base_mass_kg", "base_com_offset_m"]
+        free = ("base_mass_kg", "base_com_offset_m")
+        blaming = dataclasses.replace(stage.gap.diagnosis, free=free, sure="sure")
+        stage.gap = dataclasses.replace(stage.gap, diagnosis=blaming)
         loop()
-        assert stage.given["fit"][1]["options"].free == ("base_mass_kg", "base_com_offset_m")
-
-    def test_blame(self):
-        found = gap_figures()
-        assert blamed(found) == ()
-        found["diagnosis"]["free"] = ["floor_friction"]
-        assert blamed(found) == ("floor_friction",)
-        found["diagnosis"]["sure"] = "unsure"
-        assert blamed(found) == ()
-        assert blamed({"diagnosis": None}) == ()
+        assert stage.given["fit"][2].free == free
 
 
 class TestResume:
@@ -238,18 +234,29 @@ class TestResume:
         assert loop()[0] == 0
         assert stage.called == ALL[3:]
 
-    def test_a_file_that_was_changed_or_is_gone_is_made_again(self, stage, loop, here):
+    def test_a_file_that_is_gone_is_made_again(self, stage, loop, here):
         loop()
         (here / "run" / "gap" / "gap.html").unlink()
-        (here / "run" / "verdict" / "verdict.json").write_text("{}")
         stage.called.clear()
         assert loop()[0] == 0
-        assert stage.called == ["gap", "verdict"]
+        assert stage.called == ["gap"]
 
-    def test_more_minutes_go_on_with_the_training_and_all_that_follows(self, stage, loop, here):
+    def test_a_file_that_was_edited_is_kept_until_told_otherwise(self, stage, loop, here):
+        loop()
+        (here / "run" / "verdict" / "verdict.json").write_text("{}")
+        stage.called.clear()
+        code, _, err = loop()
+        assert code == 2
+        assert "verdict.json already exists, and it was changed after 'surefoot verdict' wrote it" in err
+        assert (here / "run" / "verdict" / "verdict.json").read_text() == "{}"
+        assert loop("--twin", "go2-identified", "--overwrite")[0] == 0
+        assert stage.called == ["verdict"]
+
+    def test_more_minutes_go_on_with_the_training_and_all_that_follows(self, stage, loop, here, go2):
         loop()
         stage.called.clear()
-        stage.tuned = b"a better policy"
+        write_mlp(here / "better.onnx", go2.contract, layers(go2.contract, seed=3))
+        stage.policy = (here / "better.onnx").read_bytes()
         assert loop("--twin", "go2-identified", "--minutes", 12)[0] == 0
         assert stage.called == ALL[4:]
 
@@ -263,7 +270,7 @@ class TestResume:
             code, out, _ = loop("--twin", "go2-identified", "--minutes", 2)
             assert code == 0
             says = (
-                "trained for 6.0 minutes before, and kept though --minutes asks for 2 (to train anew, remove"
+                "trained for 6.0 minutes before, and kept though only 2 are asked for (to train anew, remove"
                 " run/finetune)"
             )
             assert says in out
@@ -293,7 +300,8 @@ class TestResume:
 
     def test_a_verdict_follows_what_the_fit_says_of_its_gap(self, stage, loop, here):
         loop()
-        stage.fit["gaps"]["held_out_after"] = ADAPTED_GAP | {"total": 0.05, "measurable": True}
+        worse = dataclasses.replace(stage.fit.after, total=0.9 * stage.fit.before.total)
+        stage.fit = dataclasses.replace(stage.fit, after=worse)
         (here / "run" / "fit" / "fit.json").unlink()
         stage.called.clear()
         assert loop()[0] == 0
@@ -312,7 +320,8 @@ class TestResume:
         stage.called.clear()
         code, _, err = loop("--twin", "go2-identified", *more)
         assert code == 2
-        assert f"holds a loop with other inputs ({named}); give another --out, or --restart" in err
+        assert f"holds a loop with other inputs ({named}); choose another folder, or restart" in err
+        assert "(option --restart)" in err
         assert stage.called == []
         assert loop("--twin", "go2-identified", *more, "--restart")[0] == 0
         assert stage.called == ALL
@@ -323,7 +332,7 @@ class TestResume:
         shutil.copy(GO2 / "policies" / "walk.onnx", here / "run" / "finetune" / "policy.onnx")
         code, _, err = loop("--twin", "go2-identified", "--policy", "run/finetune/policy.onnx", "--restart")
         assert code == 2
-        assert "lies in a folder that --restart removes" in err
+        assert "lies in a folder that a restart removes" in err
         assert (here / "run" / "finetune" / "policy.onnx").exists()
 
     def test_a_report_does_not_outlive_what_it_tells_of(self, stage, loop, here):
@@ -365,18 +374,8 @@ class TestResume:
 
 class TestEnds:
     def test_a_log_that_the_doctor_refuses(self, stage, loop, here):
-        stage.doctor = doctor_figures(
-            2,
-            [
-                {
-                    "code": "sign",
-                    "severity": "error",
-                    "title": "FL_hip_joint is turned round",
-                    "why": "w",
-                    "fix": "negate it",
-                }
-            ],
-        )
+        found = Finding("sign", "error", "FL_hip_joint is turned round", "e", "w", "negate it")
+        stage.report = dataclasses.replace(stage.report, findings=(found,))
         code, out, _ = loop()
         assert code == 2
         assert stage.called == ALL[:2]
@@ -387,16 +386,15 @@ class TestEnds:
         assert "negate it" in (here / "run" / "report.html").read_text()
 
     def test_warnings_do_not_end_it(self, stage, loop):
-        stage.doctor = doctor_figures(
-            1, [{"code": "coverage", "severity": "warning", "title": "no turns", "why": "w", "fix": "turn"}]
-        )
+        found = Finding("coverage", "warning", "no turns", "e", "w", "turn")
+        stage.report = dataclasses.replace(stage.report, findings=(found,))
         code, out, _ = loop()
         assert code == 0
         assert "usable with care, 4.2 of 4.0 minutes that a fit needs: no turns" in out
 
     def test_no_measurable_gap(self, stage, loop, here):
-        stage.gap["gap"] |= {"measurable": False, "total": 0.011}
-        stage.gap["diagnosis"]["causes"] = []
+        none = dataclasses.replace(stage.gap.gap, total=0.5 * stage.gap.gap.total_limit)
+        stage.gap = dataclasses.replace(stage.gap, gap=none)
         code, out, _ = loop()
         assert code == 4
         assert stage.called == ALL[:3]
@@ -407,7 +405,8 @@ class TestEnds:
         assert stage.called == []
 
     def test_a_fit_that_came_no_nearer(self, stage, loop, here):
-        stage.fit["gaps"]["after"] = ADAPTED_GAP | {"total": 0.3, "measurable": True}
+        worse = dataclasses.replace(stage.fit.after, total=1.1 * stage.fit.before.total)
+        stage.fit = dataclasses.replace(stage.fit, after=worse)
         code, out, _ = loop()
         assert code == 3
         assert stage.called == ALL[:4]
@@ -415,16 +414,20 @@ class TestEnds:
         assert "came no nearer" in (here / "run" / "report.html").read_text()
 
     def test_no_go_completes_the_report(self, stage, loop, here):
-        stage.verdict = verdict_figures(go=False)
+        against = (
+            Reason("more falls", "adapted", "falls in 9 of 44 episodes instead of 0"),
+            Reason("worse", "nominal", "x"),
+        )
+        stage.verdict = dataclasses.replace(stage.verdict, reasons=against)
         code, out, _ = loop()
         assert code == 3
         assert stage.called == ALL
-        assert "verdict: NO-GO, adapted: more falls, and 1 more (" in out
+        assert "verdict: NO-GO, adapted: falls in 9 of 44 episodes instead of 0, and 1 more (" in out
         assert "Keep the old policy on the robot." in (here / "run" / "report.html").read_text()
 
     def test_a_go_beside_a_gap_that_is_left_says_so(self, stage, loop, here):
         assert "but the fit" not in loop()[1]
-        stage.verdict = verdict_figures(fit=LEFT)
+        stage.verdict = dataclasses.replace(stage.verdict, fit=LEFT)
         (here / "run" / "verdict" / "verdict.json").unlink()
         code, out, _ = loop()
         assert code == 0
@@ -445,11 +448,13 @@ class TestEnds:
         )
 
     def test_falls_of_the_fine_tuning_are_told_where_there_are_any(self, stage, loop):
-        stage.evaluation = {"before": evaluation(1.2, 0.1, falls=3, pushed=9), "after": evaluation(0.2, 0.05, pushed=2)}
-        says = (
-            "velocity error 0.100 → 0.050 m/s, falls 6 → 0 of 56, falls when pushed 9 → 2 of 40 in the fitted simulator"
-        )
-        assert says in loop()[1]
+        before, after = stage.tuned.before, stage.tuned.after
+        fell = dataclasses.replace(before, walk=dataclasses.replace(before.walk, falls=3))
+        pushed = dataclasses.replace(after, pushed=dataclasses.replace(after.pushed, falls=2))
+        stage.tuned = dataclasses.replace(stage.tuned, before=fell, after=pushed)
+        told = loop()[1]
+        assert f", falls {fell.falls[0]} → {pushed.falls[0]} of {after.falls[1]}, falls when pushed" in told
+        assert f"→ 2 of {after.pushed.episodes} in the fitted simulator" in told
 
     @pytest.mark.parametrize(
         ("choice", "says"),
@@ -464,14 +469,17 @@ class TestEnds:
         ],
     )
     def test_a_training_that_was_not_kept_is_told(self, stage, loop, choice, says):
-        stage.evaluation = {"before": evaluation(1.2, 0.1), "after": evaluation(0.2, 0.05), "choice": choice}
+        stage.tuned = dataclasses.replace(stage.tuned, choice=choice)
         told = " ".join(loop()[1].split())
         assert says in told
         assert ("training made it worse" in told) == bool(says)
 
     def test_a_policy_that_always_falls_still_has_its_sentence(self, stage, loop):
-        stage.evaluation = {"before": evaluation(None, None), "after": evaluation(0.2, 0.05)}
-        assert "drift (fell) → 0.20 m" in loop()[1]
+        before = stage.tuned.before
+        nan = float("nan")
+        fallen = {name: dataclasses.replace(one, lateral_abs_m=nan) for name, one in before.directions.items()}
+        stage.tuned = dataclasses.replace(stage.tuned, before=dataclasses.replace(before, directions=fallen))
+        assert f"drift (fell) → {stage.tuned.after.drift_m:.2f} m" in loop()[1]
 
 
 class TestRecord:
@@ -494,26 +502,26 @@ class TestRecord:
             assert all(len(found) == 64 for found in entry["files"].values())
             assert entry["files"]
 
-    def test_every_command_line_runs_its_step_alone(self, stage, loop, surefoot, here):
-        loop("--twin", "go2-identified", "--threads", 2)
-        given = dict(stage.given)
-        for name in ALL[:-1]:
-            words = run_json(here)["steps"][name]["command"].split()
-            assert words[:2] == ["surefoot", name]
-            surefoot(*words[1:])
-            assert stage.given[name] == given[name]
+    @pytest.mark.parametrize("name", ["record", "gap", "fit", "finetune", "verdict"])
+    def test_every_command_line_runs_its_step_alone(self, stage, loop, surefoot, here, name):
+        loop()
+        given = stage.given.pop(name)
+        words = run_json(here)["steps"][name]["command"].split()
+        assert words[:2] == ["surefoot", name]
+        surefoot(*words[1:])
+        assert stage.given[name] == given
 
 
 class TestRefused:
     @pytest.mark.parametrize(
         ("more", "says"),
         [
-            ((), "give a log of the robot, or a virtual robot with --twin"),
+            ((), "give a log of the robot, or a virtual robot that records one"),
             (("nowhere.parquet",), "nowhere.parquet does not exist"),
             (("--twin", "nobody"), "no virtual robot 'nobody'"),
             (("--twin", "go2-worn", "--robot", HEXAPOD), "go2-worn is of go2, and not of the hexapod"),
             (("--twin", "go2-worn", "--policy", "trot"), "trot is built in and has no network to fine-tune"),
-            (("--twin", "go2-worn", "--minutes", 0), "minutes is 0"),
+            (("--twin", "go2-worn", "--minutes", 0), "fine-tuning needs a time above 0"),
             (("--twin", "go2-worn", "--seed", -1), "the seed is -1"),
             (("a.parquet", "a.parquet", "--policy", "walk"), "a log is given twice"),
             (("a.parquet", "--policy", "walk", "--rollouts", 3), "--rollouts and --seconds are for a virtual robot"),
@@ -535,8 +543,8 @@ class TestRefused:
         code, _, err = surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-identified", "--out", "run")
         assert code == 2
         assert (
-            "a.parquet was recorded by go2-worn and --twin gives go2-identified; give the virtual robot that"
-            " recorded it" in err
+            "a.parquet was recorded by go2-worn and not by go2-identified; give the virtual robot that recorded it"
+            in err
         )
         assert err.count("\n") == 1
         assert not (here / "run").exists()
@@ -555,32 +563,31 @@ class TestRefused:
         )
         code, _, err = surefoot("loop", "a.parquet", "--policy", "walk", "--twin", "go2-worn", "--out", "run")
         assert code == 2
-        assert "was recorded by another go2-worn, with other values, and --twin gives go2-worn" in err
+        assert "was recorded by another go2-worn, with other values, and not by go2-worn" in err
 
-    def test_without_pytorch(self, stage, loop, here, monkeypatch):
-        monkeypatch.setattr("surefoot.cli.loop.TRAINING", ("no_such_module",))
+    def test_without_pytorch(self, loop, here, monkeypatch):
+        monkeypatch.setattr("surefoot.pipeline.finetune.TRAINING", ("no_such_module",))
         code, _, err = loop()
         assert code == 2
         assert "pip install 'surefoot[train]'" in err
-        assert stage.called == []
+        assert not (here / "run" / "run.json").exists()
 
 
 class TestAnyRobot:
-    def test_a_hexapod_with_its_own_policy(self, stage, surefoot, here, monkeypatch):
+    def test_a_hexapod_with_its_own_policy(self, stage, surefoot, here):
         hexapod = load_robot(HEXAPOD)
-        stage.go2 = hexapod
         write_mlp(here / "mine.onnx", hexapod.contract, layers(hexapod.contract))
+        stage.policy = (here / "mine.onnx").read_bytes()
         (here / "twin.yaml").write_text(f"robot: {HEXAPOD}\n")
         code, _, err = surefoot("loop", "--twin", "twin.yaml", "--policy", "mine.onnx", "--out", "run")
         assert (code, err) == (0, "")
-        assert load_robot(stage.given["fit"][1]["robot"]).hash == hexapod.hash
+        assert stage.robot.hash == hexapod.hash
 
 
 class TestReal:
     def test_a_recording_that_is_too_short_ends_at_the_doctor(self, surefoot, here, monkeypatch):
         """The first verbs themselves, on any machine in seconds."""
-        monkeypatch.setitem(main.VERBS, "loop", main.Verb("surefoot.cli.loop", "loop", ""))
-        monkeypatch.setattr("surefoot.cli.loop.TRAINING", ())
+        monkeypatch.setattr("surefoot.pipeline.loop.require_torch", lambda: None)
         words = ("loop", "--twin", "go2-identified", "--rollouts", 2, "--seconds", 2, "--out", "run", "--threads", 1)
         code, out, err = surefoot(*words)
         assert (code, err) == (2, "")

@@ -101,5 +101,5 @@ def test_bad_recording(refused, here, options, parts) -> None:
 def test_bad_place_is_found_before_the_recording(surefoot, here, monkeypatch) -> None:
     from surefoot.cli import record as module
 
-    monkeypatch.setattr(module, "record", lambda *_, **__: pytest.fail("recorded for nothing"))
+    monkeypatch.setattr(module, "run_record", lambda *_, **__: pytest.fail("recorded for nothing"))
     assert surefoot("record", "--twin", "go2-spring", "--out", ".")[0] == 2

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from surefoot.cli.loop_run import RunFile
 from surefoot.errors import SurefootError
 from surefoot.files import check_folder, open_log, outputs, remove_written, write_json, write_text
 from surefoot.files.run_folder import RECORD
+from surefoot.pipeline.loop_record import LoopRecord
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_loop_that_begins_anew(tmp_path) -> None:
             (tmp_path / folder / "real.csv").write_text("mine")
         with outputs("loop"):
             check_folder(tmp_path, ("run.json",))
-            RunFile(tmp_path, "surefoot loop", {}, {}, forget=forget)
+            LoopRecord(tmp_path, "surefoot loop", {}, {}, forget=forget)
     assert [path for path in names(tmp_path) if path.endswith(".csv")] == [
         f"{folder}/real.csv" for folder in ("join", "record", "verdict")
     ]

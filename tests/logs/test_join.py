@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.loop_files import log_of
+from support.made_logs import log_of
 from support.robot_files import HEXAPOD
 
 from surefoot.errors import LogError

@@ -74,7 +74,7 @@ class TestVerdict:
         found = judged(turning, "trot", "zero", dataclasses.replace(SMALL, seconds=1.0))
         assert found.paths["adapted"] == ({}, {})
         assert found.named[0].falls.episodes == SMALL.episodes
-        assert "No straight walk" in verdict_page(found, turning, {}, "turns")
+        assert "No straight walk" in verdict_page(found)
 
     def test_no_room_in_the_intervals_leaves_no_candidates(self, go2) -> None:
         exact = adaptation_of(go2)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from surefoot.cli.loop_steps import VERDICT
+from surefoot.pipeline.loop import SHORT_VERDICT
 from surefoot.verify.compare import LEVEL, compare, compare_over
 from surefoot.verify.evaluate import DRIFT_S
 from surefoot.verify.rules import ADAPTED, NOMINAL, POOLED, QUARTER, TOGETHER, Reason, judge, worse
@@ -16,7 +16,7 @@ from surefoot.verify.verdict import Effort
 from surefoot.verify.worst_quartile import compare_worst
 
 FULL = {"velocity_error_m_s": 1.0, "turn_error_rad_s": 1.0, "drift_m": 16.0, "way_error_m": 16.0}
-LOOP = Effort(**VERDICT)
+LOOP = SHORT_VERDICT.effort
 ROBOTS = 8
 SOME, MANY = 25, 200  # tries, for what holds on average
 DIRECTIONS = 4

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.table import Table
 
 from surefoot.adapt.adaptation import Adaptation, read_adaptation
 from surefoot.adapt.export import (
@@ -16,8 +15,9 @@ from surefoot.adapt.export import (
     write_mjcf,
     write_onnx,
 )
-from surefoot.cli.console import Console, cell, say
+from surefoot.console import Console, say
 from surefoot.files import check_place, write_text
+from surefoot.report.text.adaptation import adaptation_table
 from surefoot.robot import Robot, load_robot
 
 TEXT: dict[str, Callable[[Adaptation, Robot], str]] = {
@@ -92,23 +92,3 @@ def show(fit: Annotated[Path, tyro.conf.Positional], robot: str = "go2") -> None
     for knob in adaptation.knobs:
         if knob.flag:
             say(console, f"{knob.name} is {knob.flag}{f': {knob.note}' if knob.note else ''}")
-
-
-def adaptation_table(adaptation: Adaptation) -> Table:
-    """Knobs with what they were, what they are, and how sure that is."""
-    title = f"{adaptation.robot}: what the fit changed ({adaptation.family})"
-    table = Table(title=cell(title), title_justify="left")
-    table.add_column("knob", overflow="fold")
-    for heading, width in (("was", 5), ("is", 7), ("90 % interval", 18)):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=width)
-    table.add_column("flag" if any(knob.flag for knob in adaptation.knobs) else "")
-    for knob in adaptation.knobs:
-        low, high = knob.interval
-        cells = (
-            f"{knob.start:.3g}",
-            f"{knob.value:.3g}",
-            f"{low:.3g} to {high:.3g}",
-            knob.flag,
-        )  # names carry their units
-        table.add_row(cell(knob.name), *map(cell, cells))
-    return table

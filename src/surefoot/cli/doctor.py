@@ -5,31 +5,25 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.padding import Padding
-from rich.text import Text
 
-from surefoot.cli.console import Console, say
 from surefoot.cli.plain import say_plain
+from surefoot.console import Console, say
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import check_place, path_of, write_text
-from surefoot.logs.doctor import Finding, LogReport, check_log
-from surefoot.logs.doctor.findings import TimeSpan, listed
+from surefoot.logs.doctor import NEEDED_S, LogReport, check_log
 from surefoot.logs.robot_log import read_log
 from surefoot.logs.time_unit import in_seconds
 from surefoot.policy import OnnxPolicy
 from surefoot.policy.agents import BUILT_IN, with_policy_posture
+from surefoot.report.text import show_result
 from surefoot.robot import Robot, load_robot
-
-STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
-VERDICTS = ("usable", "usable with care", "not usable")
-MOST_SPANS = 3
 
 
 def doctor(
     log: Annotated[Path, tyro.conf.Positional],
     robot: str = "go2",
     policy: str | None = None,
-    needed_s: float = 240.0,
+    needed_s: float = NEEDED_S,
     json: bool = False,
     html: Path | None = None,
 ) -> int:
@@ -57,7 +51,7 @@ def doctor(
     if json:
         say_plain(_json(report))
     else:
-        show(report, Console())
+        show_result(report, Console())
     if html is not None:
         from surefoot.report.doctor_page import doctor_page
 
@@ -66,41 +60,6 @@ def doctor(
         if not json:
             say(Console(), f"wrote {html}")
     return report.exit_code
-
-
-def show(report: LogReport, console: Console) -> None:
-    """Print the findings, worst first, and one line that sums up."""
-    for finding in report.findings:
-        _show(finding, console)
-    if report.proposal:
-        console.print(Text(f"next: {report.proposal}"))
-    delay = report.delay
-    late = (
-        ""
-        if delay is None
-        else f"; actions act after {delay.seconds * 1e3:.0f} ms ({delay.low_s * 1e3:.0f} to {delay.high_s * 1e3:.0f})"
-    )
-    verdict = VERDICTS[report.exit_code]
-    console.print(
-        Text(
-            f"{verdict}: {report.usable_s / 60:.1f} of {report.needed_s / 60:.1f} minutes that a fit needs{late}",
-            style="bold",
-        )
-    )
-
-
-def _show(finding: Finding, console: Console) -> None:
-    title = Text.assemble(
-        (finding.severity, STYLES[finding.severity]), " ", (finding.title, "bold"), f"  [{finding.code}]"
-    )
-    lines = [finding.evidence, *([f"at {_where(finding.spans)}"] if finding.spans else [])]
-    console.print(title)
-    body = Text("\n").join([*map(Text, lines), Text(f"why: {finding.why}"), Text(f"fix: {finding.fix}")])
-    console.print(Padding(body, (0, 0, 0, 4)))
-
-
-def _where(spans: tuple[TimeSpan, ...]) -> str:
-    return listed([f"episode {s.episode} {s.start_s:.2f}–{s.end_s:.2f} s" for s in spans], MOST_SPANS)
 
 
 def _json(report: LogReport) -> str:

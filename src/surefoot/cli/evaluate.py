@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from surefoot import __version__
-from surefoot.cli.console import Console, cell, say
+from surefoot.console import Console, cell, say
 from surefoot.files import check_place, json_ready, write_json
 from surefoot.policy.agents import Agent, make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot

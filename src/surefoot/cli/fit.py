@@ -6,27 +6,24 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.table import Table
 
 from surefoot.adapt import ADAPTATION
-from surefoot.cli.adapt import adaptation_table
-from surefoot.cli.console import Console, say
 from surefoot.cli.fit_screen import FitScreen
 from surefoot.cli.inputs import doctor_hint
 from surefoot.cli.rehearsal import FILES as REHEARSAL_FILES
 from surefoot.cli.rehearsal import Planned, run_rehearsal
 from surefoot.cli.words import command_line
+from surefoot.console import Console, say
 from surefoot.errors import FitError
-from surefoot.files import check_folder, write_text
+from surefoot.files import check_folder
 from surefoot.gap.case import Case
 from surefoot.gap.match_state import HORIZONS
 from surefoot.gap.schedule import SETTLE_S
 from surefoot.pipeline.artefacts import ADAPTED_MODEL, FIT, FIT_PAGE, SIMULATOR
-from surefoot.pipeline.fit import FitOptions, PhysicsFit, claim_fit, run_fit
+from surefoot.pipeline.fit import FitOptions, claim_fit, run_fit
 from surefoot.policy.driver import REPLAY
-from surefoot.report.added_figures import adds_of
-from surefoot.report.pages import page_of
-from surefoot.report.torque_words import torque_words
+from surefoot.report.pages import write_page
+from surefoot.report.text import show_result
 from surefoot.robot import load_robot
 
 FILES = (ADAPTATION, ADAPTED_MODEL, SIMULATOR, FIT_PAGE, FIT)
@@ -90,9 +87,6 @@ def fit(
     command = command_line("fit", [log], options, robot=robot, policy=case.driver.word, out=out, settle_s=dropped)
     console = Console()
 
-    def draw(fit: PhysicsFit, folder: Path) -> None:
-        write_text(folder / FIT_PAGE, page_of(fit, case, f"The fit of {log.stem}"))
-
     with doctor_hint(log, robot), FitScreen(console) as screen:
         fit = run_fit(
             case,
@@ -100,14 +94,11 @@ def fit(
             out=out,
             restart=restart,
             command=command,
-            draw=draw,
+            draw=lambda fit, folder: write_page(fit, case, folder),
             warn=lambda text: say(Console(stderr=True), f"warning: {text}"),
             progress=screen.show_family,
         )
-    assert fit.detail is not None
-    words = torque_words(fit.adaptation.knobs, case.robot, fit.knots, adds_of(fit.detail))
-    for line in (*_summary(console, fit), *words):
-        say(console, line)
+    show_result(fit, console)
     say(console, f"wrote {', '.join(str(out / name) for name in FILES if (out / name).exists())}")
     if not case.replay:
         follow = command_line("evaluate", [case.driver.word], twin=out / SIMULATOR)
@@ -122,42 +113,3 @@ def _refuse_rehearsal(options: FitOptions) -> None:
             f"a rehearsal records what the robot's own sensors say, and {options.cost} needs the base's state; give"
             " another --cost"
         )
-
-
-def _summary(console: Console, result: PhysicsFit) -> list[str]:
-    """The table of parameters, and the lines to print below it."""
-    console.print(adaptation_table(result.adaptation))
-    judged = result.judgement
-    if len(result.tried) > 1:
-        console.print(_families(result))
-    lines = [f"{judged.word}: {judged.says}", judged.advice] + [f"warning: {remark}" for remark in result.remarks]
-    if result.steps:
-        last = result.steps[-1]
-        lines.append(
-            f"{result.stopped}: {last.evaluations} evaluations, {last.simulated_s:,.0f} simulated s,"
-            f" {last.wall_s / 60:.1f} min"
-        )
-    return [line for line in lines if line]
-
-
-def _families(result: PhysicsFit) -> Table:
-    """What each family left, and what it took."""
-    table = Table(title="families, simplest first", title_justify="left")
-    table.add_column("family", no_wrap=True)
-    for heading in ("numbers", "gap", "floor", "evaluations", "minutes"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    for one in result.tried:
-        table.add_row(
-            one.family,
-            str(one.parameters),
-            f"{one.gap:.4f}",
-            f"{one.floor:.4f}",
-            str(one.evaluations),
-            f"{one.wall_s / 60:.1f}",
-            "chosen" if one.chosen else "",
-        )
-    table.caption = (
-        "gap on held-out episodes" if result.tried[0].held_out else "gap on the fitted episodes: none were held back"
-    )
-    return table

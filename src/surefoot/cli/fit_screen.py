@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.console import Console, cell, say
 from surefoot.cli.live import OnScreen
+from surefoot.console import Console, cell, say
 from surefoot.fit.run import FitProgress
 
 LINE_EVERY_S = 10.0

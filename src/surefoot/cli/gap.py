@@ -5,24 +5,20 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.table import Table
 
-from surefoot.cli.console import Console, cell, say
 from surefoot.cli.inputs import changed_simulator, doctor_hint, doctor_line
 from surefoot.cli.progress import StageBar
 from surefoot.cli.words import command_line
-from surefoot.files import write_text
+from surefoot.console import Console, say
 from surefoot.fit.diagnose import Diagnosis
-from surefoot.gap import Gap
 from surefoot.gap.case import Case
-from surefoot.gap.channels import UNITS
 from surefoot.gap.schedule import SETTLE_S
 from surefoot.pipeline.artefacts import GAP, GAP_PAGE, GAP_RECORDING, SIMULATOR
 from surefoot.pipeline.gap import GapResult, GapSettings, claim_gap, run_gap
-from surefoot.report.pages import page_of
+from surefoot.report.pages import write_page
 from surefoot.report.rrd import refuse_missing, write_rrd
+from surefoot.report.text import show_result
 
-WORST = 6  # channels that are printed
 NO_CAUSE = "nothing to close: walk in other ways, or record more"
 
 
@@ -65,7 +61,7 @@ def measure_gap(
 
     def draw(result: GapResult, folder: Path) -> None:
         follow = "" if result.diagnosis is None else next_command(result.diagnosis, case, robot, out)
-        write_text(folder / GAP_PAGE, page_of(result, case, f"The gap of {log.stem}", follow))
+        write_page(result, case, folder, follow)
         if rrd and result.measured is not None:
             write_rrd(folder / GAP_RECORDING, result.measured, case.robot)
 
@@ -75,19 +71,16 @@ def measure_gap(
         result = run_gap(
             case, settings, physics=physics, out=out, command=again, facts=facts, draw=draw, progress=bar.show
         )
-    _summary(console, result, f"{log.name} against {case.robot.name} driven by {case.driver.label}")
-    for line in _warnings(result, case, log, robot):
+    show_result(result, console)
+    for line in gap_warnings(result, case, log, robot):
         say(console, f"warning: {line}")
-    found = result.diagnosis
-    if found is not None:
-        say(console, f"{found.says} ({found.sure})" if found.causes else found.says)
-        if found.advice:
-            say(console, found.advice)
     if physics is None:
         looking = command_line("gap", [log], replace(settings, diagnose=True), **options)
         say(console, f"next: {_next(result, case, robot, out, looking)}")
     names = (GAP, GAP_PAGE, GAP_RECORDING, SIMULATOR)
-    wrote = [name for name in names if (name != GAP_RECORDING or rrd) and (name != SIMULATOR or _explains(found))]
+    wrote = [
+        name for name in names if (name != GAP_RECORDING or rrd) and (name != SIMULATOR or _explains(result.diagnosis))
+    ]
     say(console, f"wrote {', '.join(str(out / name) for name in wrote)}")
 
 
@@ -106,45 +99,8 @@ def _explains(diagnosis: Diagnosis | None) -> bool:
     return diagnosis is not None and bool(diagnosis.settings)
 
 
-def _summary(console: Console, result: GapResult, title: str) -> None:
-    gap, chosen = result.gap, result.score
-    head = Table(title=cell(title), title_justify="left", show_header=False)
-    head.add_column(no_wrap=True)
-    head.add_column(justify="right", no_wrap=True)
-    head.add_column()
-    if chosen.name == "wasserstein":
-        low, high = gap.interval
-        head.add_row("gap", f"{gap.total:.4f}", f"90 % between {low:.4f} and {high:.4f}; 1 is the robot's own spread")
-        head.add_row("floor", f"{gap.total_floor:.4f}", f"simulator to itself; robot to itself {gap.robot_floor:.4f}")
-        head.add_row("limit", f"{gap.total_limit:.4f}", "a gap below cannot be told from none")
-    else:
-        head.add_row(chosen.name, f"{chosen.value:.4f}", f"wasserstein {gap.total:.4f}")
-        head.add_row("floor", f"{chosen.floor:.4f}", "simulator to itself")
-        head.add_row("limit", f"{chosen.limit:.4f}", "below, it cannot be told from none")
-    head.add_row(
-        "compared",
-        f"{gap.seconds:.0f} s",
-        f"in {gap.pieces} pieces, {result.provenance['runs']} times; {gap.fallen:.0%} fell in the simulator",
-    )
-    console.print(head)
-    if chosen.measurable:
-        console.print(_worst(gap))
-
-
-def _worst(gap: Gap) -> Table:
-    table = Table()
-    table.add_column("worst channels", no_wrap=True)
-    for heading in ("gap", "limit", "in its unit"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for i in gap.worst[:WORST]:
-        channel = gap.channels[i]
-        unit = UNITS[channel.kind]
-        size = f"{gap.distance[i] * gap.spread[i]:.3g}{'' if unit == '1' else f' {unit}'}"
-        table.add_row(cell(channel.name), f"{gap.distance[i]:.3f}", f"{gap.limit[i]:.3f}", size)
-    return table
-
-
-def _warnings(result: GapResult, case: Case, path: Path, robot: str) -> list[str]:
+def gap_warnings(result: GapResult, case: Case, path: Path, robot: str) -> list[str]:
+    """What a gap must be read with."""
     metadata, driver = case.log.metadata, case.driver
     recorded = metadata.get("policy_hash")
     lines = []

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.console import Console, cell, say
+from surefoot.console import Console, cell, say
 from surefoot.errors import LogError
 from surefoot.files import check_place
 from surefoot.logs.robot_log import OPTIONAL, REQUIRED, RobotLog, read_log, write_log

@@ -1,4 +1,4 @@
-"""The screen of a loop: a line for each step, and what the verbs print kept out of it, in a file of each step."""
+"""The screen of a loop: a line for each step, and what the steps print kept out of it, in a log.txt of each."""
 
 import contextlib
 import io
@@ -7,15 +7,29 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.console import Console, say
+from surefoot.cli.fit_screen import FitScreen
+from surefoot.cli.gap import gap_warnings, next_command
 from surefoot.cli.live import OnScreen
+from surefoot.cli.loop_lines import LoopLines
+from surefoot.console import Console, say
 from surefoot.files import open_log
+from surefoot.fit.run import FitProgress
+from surefoot.gap.case import Case
+from surefoot.pipeline.gap import GapResult
+from surefoot.pipeline.walks import Walks
+from surefoot.report.loop_pages import DrawnLoop
+from surefoot.report.pages import write_page
+from surefoot.report.text import show_result
+
+if TYPE_CHECKING:
+    from surefoot.cli.train import TrainingScreen
+    from surefoot.learn.loop import TrainingProgress
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 MARKS: dict[State, tuple[str, str]] = {
@@ -26,19 +40,24 @@ MARKS: dict[State, tuple[str, str]] = {
     "failed": ("✗", "red"),
 }
 LINE_EVERY_S = 30.0  # between two lines of a running step, where there is no screen
+LOG_TEXT = "log.txt"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
-class LoopScreen(OnScreen):
+class LoopScreen(OnScreen, DrawnLoop):
     """On a terminal a table that stays; elsewhere a line when a step begins, now and then while it runs,
     and when it ends.
     """
 
-    def __init__(self, steps: list[str]):
-        # Bound to the stream of now: while a verb runs, `sys.stdout` is the file that it prints into.
+    def __init__(self, steps: list[str], lines: LoopLines | None = None):
+        # Bound to the stream of now: while a step runs, `sys.stdout` is the file that it prints into.
         self._console = Console(file=sys.stdout)
         self._steps: dict[str, tuple[State, str, float]] = dict.fromkeys(steps, ("waiting", "", 0.0))
         self._began = self._printed = time.monotonic()
+        self._lines = lines
+        self._fit_screen: FitScreen | None = None
+        self._training_screen: TrainingScreen | None = None
+        self._stage: tuple[str, str] = ("", "")
         self._live: Live | None = None
         if self._console.is_terminal:
             self._live = Live(
@@ -49,27 +68,84 @@ class LoopScreen(OnScreen):
                 redirect_stderr=False,
             )
 
-    def begin(self, name: str) -> None:
+    def begin(self, step: str) -> None:
         """A step runs from now on."""
         self._began = self._printed = time.monotonic()
-        self._steps[name] = ("running", "", 0.0)
+        self._steps[step] = ("running", "", 0.0)
         if self._live is None:
-            self.say(f"{name}: running")
+            self.print(f"{step}: running")
 
-    def tell(self, name: str, line: str) -> None:
+    def tell(self, step: str, line: str) -> None:
         """The last line that the running step printed."""
-        self._steps[name] = ("running", line, 0.0)
+        self._steps[step] = ("running", line, 0.0)
         if self._live is None and time.monotonic() - self._printed > LINE_EVERY_S:
             self._printed = time.monotonic()
-            self.say(f"{name}: {time_words(self._printed - self._began)}, {line}")
+            self.print(f"{step}: {time_words(self._printed - self._began)}, {line}")
 
-    def end(self, name: str, state: State, says: str, wall_s: float, skipped: bool = False) -> None:
+    def end(self, step: str, state: str, says: str, wall_s: float, skipped: bool = False) -> None:
         """A step is over."""
-        self._steps[name] = (state, f"{says} (done before)" if skipped else says, wall_s)
+        self._steps[step] = (state, f"{says} (done before)" if skipped else says, wall_s)  # type: ignore[assignment]
         if self._live is None and state != "failed":  # what failed is said once, by whoever catches it
-            self.say(f"{name}: {says} ({'done before' if skipped else time_words(wall_s)})")
+            self.print(f"{step}: {says} ({'done before' if skipped else time_words(wall_s)})")
 
-    def say(self, line: str) -> None:
+    @contextlib.contextmanager
+    def output(self, step: str, folder: Path) -> Iterator[None]:
+        """Let all that a step prints go into its log.txt."""
+        with kept(folder / LOG_TEXT, lambda line: self.tell(step, line)):
+            try:
+                yield
+            finally:
+                if self._training_screen is not None:
+                    self._training_screen.__exit__(None, None, None)
+                self._fit_screen = self._training_screen = None
+
+    def say(self, step: str, sentence: str) -> None:
+        """A step has something to say."""
+        say(Console(), sentence)
+
+    def stage(self, step: str, stage: str, done: int, total: int | None) -> None:
+        """How far a step is: each stage as a line, and its share on the screen."""
+        if (step, stage) != self._stage:
+            self._stage = (step, stage)
+            say(Console(), stage)
+        elif total:
+            self.tell(step, f"{stage}, {100 * done / total:.0f} %")
+
+    def fitting(self, family: str, progress: FitProgress) -> None:
+        """How far a fit is."""
+        if self._fit_screen is None:
+            self._fit_screen = FitScreen(Console())
+        self._fit_screen.show_family(family, progress)
+
+    def training(self, folder: Path, progress: "TrainingProgress") -> None:
+        """An iteration of the fine-tuning."""
+        if self._training_screen is None:
+            from surefoot.cli.train import TrainingScreen
+
+            self._training_screen = TrainingScreen(Console(), folder)
+        self._training_screen.show(progress)
+
+    def draw(self, step: str, result: Any, case: Case, folder: Path) -> None:
+        """Draw the page of a step."""
+        follow = ""
+        if isinstance(result, GapResult) and result.diagnosis is not None and self._lines is not None:
+            follow = next_command(result.diagnosis, case, self._lines.robot, folder)
+        write_page(result, case, folder, follow)
+
+    def show(self, step: str, result: Any, case: Case | None) -> None:
+        """Print a result into the step's log.txt."""
+        console = Console()
+        if not isinstance(result, Walks):
+            show_result(result, console)
+        if isinstance(result, GapResult) and case is not None and case.log.path is not None and self._lines is not None:
+            for line in gap_warnings(result, case, case.log.path, self._lines.robot):
+                say(console, f"warning: {line}")
+
+    def command(self, step: str, log: Path, settings: Any) -> str:
+        """A line that does the same step alone."""
+        return "" if self._lines is None else self._lines.step(step, log, settings)
+
+    def print(self, line: str) -> None:
         """Print a line, above the table where there is one."""
         say(self._console, line)
 
@@ -118,7 +194,7 @@ class _Kept(io.TextIOBase):
 def kept(path: Path, tell: Callable[[str], None]) -> Iterator[None]:
     """Let all that is printed go into a file.
 
-    Verbs print through consoles that look up `sys.stdout` and `sys.stderr` when they print, and find no terminal here.
+    Consoles look up `sys.stdout` and `sys.stderr` when they print, and find no terminal here.
     """
     with open_log(path) as file:
         stream = _Kept(file, tell)

@@ -10,7 +10,7 @@ import tyro
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from surefoot import __version__
-from surefoot.cli.console import Console, say
+from surefoot.console import Console, say
 from surefoot.errors import SurefootError, TwinError
 from surefoot.policy.agents import make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot

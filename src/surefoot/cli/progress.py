@@ -4,7 +4,7 @@ from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from surefoot.cli.console import Console
+from surefoot.console import Console
 
 
 class StageBar:

@@ -8,8 +8,8 @@ import numpy as np
 from rich.table import Table
 
 from surefoot.adapt import read_priors
-from surefoot.cli.console import Console, cell, say
 from surefoot.cli.fit_screen import FitScreen
+from surefoot.console import Console, cell, say
 from surefoot.errors import FitError
 from surefoot.files import read_text, sha256, write_json, write_text
 from surefoot.fit.family import FitSettings

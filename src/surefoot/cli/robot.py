@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from surefoot.cli.console import Console, say
+from surefoot.console import Console, say
 from surefoot.errors import RobotError, SurefootError
 from surefoot.files import allow_overwriting, check_place, write_text
 from surefoot.robot import load_robot

@@ -9,8 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.console import Console
 from surefoot.cli.live import OnScreen
+from surefoot.console import Console
 from surefoot.errors import SurefootError
 from surefoot.files import check_folder, write_json
 from surefoot.robot import load_robot

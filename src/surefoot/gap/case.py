@@ -29,7 +29,7 @@ class Case:
     def __init__(
         self,
         robot: Robot | str | Path,
-        policy: OnnxPolicy | str | Path | None = None,
+        policy: OnnxPolicy | Driver | str | Path | None = None,
         log: RobotLog | str | Path | None = None,
         *,
         settle_s: float = SETTLE_S,

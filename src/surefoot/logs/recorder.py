@@ -13,7 +13,7 @@ import numpy as np
 from surefoot import __version__
 from surefoot.errors import LogError
 from surefoot.logs.robot_log import RobotLog
-from surefoot.policy.agents import make_agent, with_policy_posture
+from surefoot.policy.driver import Driver, make_driver
 from surefoot.robot.contract import Contract
 from surefoot.sim.nonfinite import first_nonfinite, nonfinite
 from surefoot.sim.rollout import rollout
@@ -56,7 +56,7 @@ def random_commands(
 
 def record(
     twin: Twin,
-    policy: str,
+    policy: str | Driver,
     *,
     rollouts: int = 64,
     seconds: float = 4.0,
@@ -75,7 +75,8 @@ def record(
         raise LogError(
             f"the speed is {speed_m_s[0]:g} to {speed_m_s[1]:g} m/s; give two numbers from 0 on, the lower one first"
         )
-    twin = twin.with_robot(with_policy_posture(twin.robot, policy))
+    driver = make_driver(policy, twin.robot, seed)
+    twin = twin.with_robot(driver.robot)
     contract, posture = twin.robot.contract, twin.robot.posture
     ticks = _ticks(contract, rollouts, seconds, hold_s)
     if not posture.level and seconds <= posture.rise_s:
@@ -92,12 +93,12 @@ def record(
     command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng, speed_m_s)
     # an operator lets a robot rise before sending it anywhere
     command[:, : round(posture.rise_s * contract.control_hz)] = 0.0
-    agent = make_agent(policy, twin.robot, rollouts, seed=seed)
+    agent = driver.make(rollouts)
     run = rollout(worlds, agent, command, progress, truth=base)
     channels = CHANNELS + (TRUTH if base else ())
     broken = nonfinite([(first_nonfinite(run.action, run.command), np.arange(rollouts))], contract.control_dt_s)
     if broken is not None:
-        raise LogError(f"{policy}: {broken.says}")
+        raise LogError(f"{driver.word}: {broken.says}")
     if worlds.failures:
         first = worlds.failures[0]
         others = f" ({worlds.n_failures} of {rollouts} rollouts stopped)" if worlds.n_failures > 1 else ""

@@ -1,5 +1,6 @@
 """The step `finetune`: go on training a policy in the simulator that a fit found, and measure it there."""
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ import numpy as np
 from surefoot import __version__
 from surefoot.adapt import Adaptation
 from surefoot.errors import PolicyError, SurefootError
-from surefoot.files import check_folder, json_ready, read_state, write_json
+from surefoot.files import check_folder, json_ready, parse_limited, read_state, write_json
 from surefoot.learn.finetune_settings import FineTuneSettings
 from surefoot.pipeline.artefacts import BEGUN, CHECKPOINT, CONFIG, EVALUATION, POLICY
 from surefoot.policy.agents import PolicyAgent
@@ -25,6 +26,8 @@ from surefoot.verify.evaluate import Evaluation, evaluate
 if TYPE_CHECKING:
     from surefoot.learn.loop import TrainingProgress
 
+TRAINING = ("torch", "rsl_rl")  # modules of the extra 'train'
+MOST_STATE_BYTES = 10_000_000  # as in learn.checkpoint, which needs PyTorch
 STRAIGHT_SHARE = 5  # one straight episode in each direction for so many with random commands
 FILES = (POLICY, BEGUN, CHECKPOINT, CONFIG, EVALUATION, "tensorboard/")
 
@@ -103,6 +106,7 @@ class FineTuned:
     before: Evaluation | None  # None: it was not measured
     after: Evaluation | None
     choice: dict[str, Any] | None = None  # how much of the training was kept, and why
+    trained_s: float | None = None  # over all runs of this training; from its checkpoint, not in the file
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -122,7 +126,7 @@ class FineTuned:
         before, after = (
             Evaluation.from_dict(content[side]) if content.get(side) else None for side in ("before", "after")
         )
-        return FineTuned(path, before, after, content.get("choice"), content["provenance"])
+        return FineTuned(path, before, after, content.get("choice"), provenance=content["provenance"])
 
 
 def claim_finetune(out: Path) -> None:
@@ -131,13 +135,12 @@ def claim_finetune(out: Path) -> None:
 
 
 def require_torch() -> None:
-    """Refuse at once where the extra 'train' is not installed."""
-    try:
-        import surefoot.learn.finetune  # noqa: F401
-    except ImportError as missing:
+    """Refuse at once where the extra 'train' is not installed; nothing of it is imported."""
+    missing = next((name for name in TRAINING if importlib.util.find_spec(name) is None), None)
+    if missing is not None:
         raise SurefootError(
-            f"fine-tuning needs PyTorch ({missing.name} is missing); install it with: pip install 'surefoot[train]'"
-        ) from None
+            f"fine-tuning needs PyTorch ({missing} is missing); install it with: pip install 'surefoot[train]'"
+        )
 
 
 def run_finetune(
@@ -192,7 +195,7 @@ def run_finetune(
         before = _measure(old, robot, physics, options)
         if before.nonfinite is not None:
             raise PolicyError(f"{driver.word} cannot be trained on: {before.nonfinite.says}")
-    result = FineTuned(out / POLICY, before, None, None, provenance)
+    result = FineTuned(out / POLICY, before, None, provenance=provenance)
     if before is not None:  # what was measured after an earlier run is not of the policy that will be there
         write_json(out / EVALUATION, result.to_dict())
     finetune(
@@ -212,9 +215,35 @@ def run_finetune(
     if options.episodes > 0 and before is not None:
         new = OnnxPolicy.load(result.path)
         choice = json.loads(new.metadata.get("surefoot.choice", "null"))
-        result = replace(result, after=_measure(new, robot, physics, options), choice=choice)
+        after = _measure(new, robot, physics, options)
+        result = replace(result, after=after, choice=choice, trained_s=trained_s(out / CHECKPOINT))
         write_json(out / EVALUATION, result.to_dict())
     return result
+
+
+def read_tuned(folder: Path) -> FineTuned:
+    """What a fine-tuning left in its folder."""
+    path = folder / EVALUATION
+    try:
+        tuned = FineTuned.from_dict(read_state(path), folder / POLICY)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SurefootError(f"{path} is not what a fine-tuning of this version writes; fine-tune again") from None
+    return replace(tuned, trained_s=trained_s(folder / CHECKPOINT))
+
+
+def trained_s(checkpoint: Path) -> float | None:
+    """For how long the network of a checkpoint was trained, over all runs; None where that cannot be told."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        return None
+    try:
+        with safe_open(checkpoint, framework="np") as file:
+            text = (file.metadata() or {})["state"]
+        state = parse_limited(text, str(checkpoint), SurefootError, "the state of a checkpoint", MOST_STATE_BYTES)
+        return float(state["elapsed_s"])
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, SurefootError):
+        return None
 
 
 def _measure(policy: OnnxPolicy, robot: Robot, physics: Physics, options: FineTuneOptions) -> Evaluation:

@@ -25,6 +25,7 @@ from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.artefacts import ADAPTED_MODEL, FIT, FIT_JOURNAL, FIT_PAGE, SIMULATOR, VERSIONS
 from surefoot.pipeline.gap import physics_file
 from surefoot.robot import Robot
+from surefoot.verify.fit_gap import FitGap
 
 FamilyName = Literal["auto", "static", "residual", "action-delta"]
 Show = Callable[[str, FitProgress], None]  # the family that is being fitted, and where its fit stands
@@ -150,6 +151,16 @@ class PhysicsFit:
         if self.robot is None:
             raise FitError("this fit was read without its robot; give the robot when you read it")
         return replace(self.adaptation.physics(self.robot), fit=self)
+
+    @property
+    def gap_left(self) -> FitGap:
+        """How near the simulator came to the robot, on held-out episodes where there are any."""
+        if self.traces is not None:
+            fitted, held_out = self.traces
+            shown = held_out or fitted
+            return FitGap.of_traces(shown.before, shown.after, held_out is not None)
+        held = None if self.held_before is None or self.held_after is None else (self.held_before, self.held_after)
+        return FitGap.of_gaps((self.before, self.after), held)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

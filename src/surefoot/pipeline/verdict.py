@@ -66,7 +66,7 @@ def claim_verdict(out: Path) -> None:
 
 
 def judged_policies(
-    before: str | Path | OnnxPolicy, after: str | Path | OnnxPolicy, robot: Robot, seed: int = 0
+    before: str | Path | OnnxPolicy | Driver, after: str | Path | OnnxPolicy | Driver, robot: Robot, seed: int = 0
 ) -> tuple[Driver, Driver]:
     """Both policies; they must hold the robot in one posture."""
     for policy in (before, after):

@@ -29,8 +29,10 @@ class Driver:
         return self.word == REPLAY
 
 
-def make_driver(policy: str | Path | OnnxPolicy, robot: Robot, seed: int = 0) -> Driver:
-    """A driver from a policy, its path or shipped name, the name of something built in, or 'replay'."""
+def make_driver(policy: "str | Path | OnnxPolicy | Driver", robot: Robot, seed: int = 0) -> Driver:
+    """A driver from a policy, its path or shipped name, the name of something built in, or 'replay'; a driver stays."""
+    if isinstance(policy, Driver):
+        return policy
     word = policy.name if isinstance(policy, OnnxPolicy) else str(policy)
     if word == REPLAY:
         return Driver(robot, lambda _: ZeroAgent(), None, REPLAY, sha256(REPLAY.encode()), REPLAY)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.adapt import Adaptation
 from surefoot.adapt.adaptation import Fitted
 from surefoot.fit.result import FitResult, Point
 from surefoot.report.charts import ADAPTED, PANEL, ROBOT, Key, Series, Shade, line_chart
@@ -41,14 +42,14 @@ class AddedCurve:
         return float(np.sqrt(np.square(self.total[inside]).mean()))
 
 
-def adds_of(result: FitResult) -> Adds:
+def adds_of(adaptation: Adaptation) -> Adds:
     """Whether torque or a shift of targets was added."""
-    return "action" if result.adaptation.family == "action-delta" else "torque"
+    return "action" if adaptation.family == "action-delta" else "torque"
 
 
 def added(result: FitResult, robot: Robot) -> list[tuple[AddedCurve, AddedCurve]]:
     """Over position and over velocity, for each group of joints; empty where a fit added nothing."""
-    adds = adds_of(result)
+    adds = adds_of(result.adaptation)
     names = {name for name in (TORQUE_TERMS if adds == "torque" else (*ACTION_TERMS, "action_offset_rad")) if name}
     groups: dict[tuple[str, ...], list[Fitted]] = {}
     for knob in result.adaptation.knobs:
@@ -62,7 +63,7 @@ def added(result: FitResult, robot: Robot) -> list[tuple[AddedCurve, AddedCurve]
 
 def panels(result: FitResult, robot: Robot) -> list[str]:
     """Two charts for each group with the largest torques."""
-    unit = UNITS[adds_of(result)]
+    unit = UNITS[adds_of(result.adaptation)]
     drawn = []
     for pair in added(result, robot)[:MOST_GROUPS]:
         for one in pair:
@@ -118,7 +119,7 @@ def _over(kind: str, where: tuple[str, ...], result: FitResult, robot: Robot) ->
 
 
 def _functions(result: FitResult, robot: Robot) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
-    adaptation, adds = result.adaptation, adds_of(result)
+    adaptation, adds = result.adaptation, adds_of(result.adaptation)
     names = TORQUE_TERMS if adds == "torque" else ("action_offset_rad", *ACTION_TERMS[1:])
     shape = (POINTS, robot.contract.n_joints)
     values = {name: np.broadcast_to(adaptation.settings[name], shape) for name in names if name in adaptation.settings}

@@ -72,7 +72,7 @@ def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: s
 
 def _families(page: Page, result: FitResult, robot: Robot) -> None:
     """Which families of changes were tried, and what a missing torque looks like."""
-    words = torque_words(result.adaptation.knobs, robot, result.knots, adds_of(result))
+    words = torque_words(result.adaptation.knobs, robot, result.knots, adds_of(result.adaptation))
     if len(result.tried) < 2 and not words and result.adaptation.family == "static":
         return
     page.section("What kind of change")
@@ -105,7 +105,7 @@ def _families(page: Page, result: FitResult, robot: Robot) -> None:
         page.text(sentence)
     drawn = panels(result, robot)
     if drawn:
-        what = "Torque that" if adds_of(result) == "torque" else "Shift of the target that"
+        what = "Torque that" if adds_of(result.adaptation) == "torque" else "Shift of the target that"
         caption = (
             f"{what} the fit added to the joints where it is largest, over position (at rest) and over velocity (in the"
             " default pose), without friction. The band holds 9 of 10 (of a network: with the linear terms as they"

@@ -5,11 +5,31 @@ after, and the verdict.
 import base64
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-from surefoot.adapt.adaptation import Fitted
+import numpy as np
+
+from surefoot.gap import Gap
 from surefoot.gap.channels import UNITS
+from surefoot.pipeline.artefacts import (
+    DOCTOR_PAGE,
+    FIT_PAGE,
+    GAP_PAGE,
+    GO,
+    LOG,
+    NO_GAP,
+    NO_GO,
+    POLICY,
+    RUN,
+    UNUSABLE,
+    VERDICT_PAGE,
+    VIDEO,
+)
+from surefoot.pipeline.fit import PhysicsFit
+from surefoot.pipeline.gap import GapResult
+from surefoot.pipeline.loop import LoopResult
+from surefoot.pipeline.walks import Walks
+from surefoot.report.added_figures import adds_of
 from surefoot.report.charts import ADAPTED as AFTER
 from surefoot.report.charts import (
     PANEL,
@@ -28,50 +48,31 @@ from surefoot.report.charts import SIMULATOR as BEFORE
 from surefoot.report.fit_figures import BEFORE as WAS
 from surefoot.report.fit_figures import by_parameter, interval_rows, parameter_chart, plain_parameter
 from surefoot.report.page import Card, Page, State, Tile
+from surefoot.report.torque_words import torque_words
 from surefoot.report.verdict_page import FIGURES, KEYS, PATHS, around, figure_words, path_charts, places, verdict_facts
-from surefoot.verify.compare import Estimate
-from surefoot.verify.fit_gap import FitGap
+from surefoot.verify.compare import Compared, FallCounts
 from surefoot.verify.paths import Track
 from surefoot.verify.rules import TWIN, WORDS
+from surefoot.verify.verdict import Verdict
 
 WORST = 8  # channels that are shown
 CAUSES = 4
-SIDES = ("before", "after")
+MOST_EMBEDDED_BYTES = 4_000_000  # of a video inside the page
 TABLE = ("velocity_error_m_s", "turn_error_rad_s", "drift_m", "way_error_m", "cost_of_transport", "action_change")
 OUTCOMES: dict[int, tuple[State, str, str]] = {
-    0: ("good", "GO", "The new policy may go onto the robot."),
-    2: ("bad", "not usable", "The log cannot be used."),
-    3: ("bad", "NO-GO", "Keep the old policy on the robot."),
-    4: ("plain", "no gap", "Nothing measurable is there to close."),
+    GO: ("good", "GO", "The new policy may go onto the robot."),
+    UNUSABLE: ("bad", "not usable", "The log cannot be used."),
+    NO_GO: ("bad", "NO-GO", "Keep the old policy on the robot."),
+    NO_GAP: ("plain", "no gap", "Nothing measurable is there to close."),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A fit: its figures as in fit.json, its knobs, and what it added in words."""
-
-    figures: dict[str, Any]
-    knobs: tuple[Fitted, ...]
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Story:
-    """What a loop left; None for steps that it did not come to. Figures are as in the files of each step."""
-
-    title: str
-    run: dict[str, Any]  # as in run.json
-    pages: dict[str, str]  # of the steps, relative to the report
-    doctor: dict[str, Any] | None = None
-    gap: dict[str, Any] | None = None
-    fit: Found | None = None
-    tuned: dict[str, Any] | None = None
-    verdict: dict[str, Any] | None = None
-    walks: dict[str, Any] | None = None
-    video: bytes | None = None  # small enough to travel inside the page
-    video_link: str = ""
-    policy: str = ""
-    log: str = ""
+# Places of files beside the page
+PAGES = {
+    "doctor": f"doctor/{DOCTOR_PAGE}",
+    "gap": f"gap/{GAP_PAGE}",
+    "fit": f"fit/{FIT_PAGE}",
+    "verdict": f"verdict/{VERDICT_PAGE}",
+}
+TUNED, FILM = f"finetune/{POLICY}", f"video/{VIDEO}"
 
 
 class LoopPage(Page):
@@ -95,99 +96,100 @@ class LoopPage(Page):
         return super().render().replace("img-src data:", "img-src data:; media-src data:", 1)
 
 
-def loop_page(story: Story) -> str:
+def loop_page(result: LoopResult) -> str:
     """The whole page as HTML."""
-    page = LoopPage(f"The loop: {story.title}", _subtitle(story))
-    _outcome(page, story)
-    _walks(page, story)
-    _gap(page, story)
-    _fit(page, story)
-    _verdict(page, story)
-    _steps(page, story)
+    run = result.run
+    page = LoopPage(f"The loop: {_title(result)}", _subtitle(result))
+    _outcome(page, result)
+    if result.walks is not None:
+        _walks(page, result, result.walks)
+    if result.gap is not None:
+        _gap(page, result, result.gap)
+    if result.fit is not None:
+        _fit(page, result, result.fit)
+    if result.verdict is not None:
+        _verdict(page, result, result.verdict)
+    _steps(page, result)
     page.section("Provenance")
-    page.card(Card("plain", "the same again", "This loop was run with", [("Command", f"`{story.run['command']}`")]))
-    page.provenance({key: value for key, value in story.run.items() if key != "command"})
+    if run["command"]:
+        page.card(Card("plain", "the same again", "This loop was run with", [("Command", f"`{run['command']}`")]))
+    page.provenance({key: value for key, value in run.items() if key != "command"})
     return page.render()
 
 
-def _subtitle(story: Story) -> str:
-    inputs = story.run["inputs"]
+def _title(result: LoopResult) -> str:
+    inputs = result.run["inputs"]
+    logs = ", ".join(Path(log["file"]).stem for log in inputs["logs"])
+    return f"{result.robot.name}: {logs or 'a recording of ' + inputs['twin']['name']}"
+
+
+def _subtitle(result: LoopResult) -> str:
+    inputs = result.run["inputs"]
     twin = f" · verified on the virtual robot {inputs['twin']['name']}" if inputs.get("twin") else ""
-    return f"policy {inputs['policy']['name']}{twin} · surefoot {story.run['versions']['surefoot']}"
+    return f"policy {inputs['policy']['name']}{twin} · surefoot {result.run['versions']['surefoot']}"
 
 
-def _outcome(page: LoopPage, story: Story) -> None:
-    outcome = story.run["outcome"]
-    state, word, title = OUTCOMES[outcome["exit_code"]]
-    if outcome["exit_code"] == 3 and story.verdict is None:
+def _outcome(page: LoopPage, result: LoopResult) -> None:
+    state, word, title = OUTCOMES[result.exit_code]
+    if result.exit_code == NO_GO and result.verdict is None:
         title = "The fit came no nearer to the robot."
-    facts = [("How it ended", f"{outcome['says']}.")] if story.verdict is None else []
-    if story.doctor is not None and story.gap is None:
-        told = [one for one in story.doctor["findings"] if one["severity"] == "error"]
-        facts += [(one["title"], f"{one['why']}; {one['fix']}.") for one in told]
-    if story.verdict is not None:
-        against = [(one["simulator"], one["says"]) for one in story.verdict["reasons"]]
-        facts += verdict_facts(
-            against, story.verdict["gains"], story.verdict["fit"]["says"], story.verdict.get("aside", "")
-        )
+    facts = [("How it ended", f"{result.says}.")] if result.verdict is None else []
+    if result.report is not None and result.gap is None:
+        errors = [finding for finding in result.report.findings if finding.severity == "error"]
+        facts += [(finding.title, f"{finding.why}; {finding.fix}.") for finding in errors]
+    if result.verdict is not None:
+        facts += verdict_facts(result.verdict)
     page.card(Card(state, word, title, facts))
-    tiles = _tiles(story)
+    tiles = _tiles(result)
     if tiles:
         page.tiles(tiles)
-    if story.policy and outcome["exit_code"] == 0:
-        page.links({"the new policy": story.policy})
+    if result.tuned is not None and result.exit_code == GO:
+        page.links({"the new policy": TUNED})
 
 
-def _tiles(story: Story) -> list[Tile]:
+def _tiles(result: LoopResult) -> list[Tile]:
     tiles = []
-    if story.fit is not None:
-        left = FitGap.of(story.fit.figures)
+    if result.fit is not None:
+        left = result.fit.gap_left
         beside = f"was {number(left.before, 3)}" + ("" if left.floor is None else f"; floor {number(left.floor, 2)}")
         state: State = "bad" if not left.nearer else "warn" if left.measurable else "good"
         word = {"bad": "no nearer", "warn": "above its floor", "good": "closed"}[state]
         name = "Gap, held-out episodes" if left.held_out else "Gap of the simulator"
         tiles.append(Tile(name, left.after, "", beside, state, word))
-    elif story.gap is not None:
-        gap = story.gap["gap"]
-        tiles.append(
-            Tile(
-                "Gap of the simulator",
-                gap["total"],
-                "",
-                f"floor {number(gap['floor'], 2)}, chance up to {number(gap['limit'], 2)}",
-            )
-        )
-    for one in (story.verdict or {}).get("simulators", ())[1:]:
+    elif result.gap is not None:
+        gap = result.gap.gap
+        floor = f"floor {number(gap.total_floor, 2)}, chance up to {number(gap.total_limit, 2)}"
+        tiles.append(Tile("Gap of the simulator", gap.total, "", floor))
+    for compared in () if result.verdict is None else result.verdict.named[1:]:
         for figure in ("drift_m", "velocity_error_m_s"):
-            old, new = (_value(one[side], figure) for side in SIDES)
             name, unit = WORDS[figure]
-            change = one["change"][figure]
-            state = "good" if _known(change["high"]) < 0 else "bad" if _known(change["low"]) > 0 else "plain"
+            change = compared.change[figure]
+            state = "good" if change.high < 0 else "bad" if change.low > 0 else "plain"
             word = {"good": "better", "bad": "worse"}.get(state, "no clear change")
-            shown, was = (figure_words(value, figure) for value in (new, old))
-            tiles.append(Tile(f"{name[:1].upper()}{name[1:]}, {one['name']}", shown, unit, f"was {was}", state, word))
+            was, shown = (figure_words(side.value(figure), figure) for side in (compared.before, compared.after))
+            title = f"{name[:1].upper()}{name[1:]}, {compared.name}"
+            tiles.append(Tile(title, shown, unit, f"was {was}", state, word))
     return tiles
 
 
-def _walks(page: LoopPage, story: Story) -> None:
-    walks = story.walks
-    if walks is None:
-        return
+def _walks(page: LoopPage, result: LoopResult, walks: Walks) -> None:
     page.section("The walk, before and after")
-    where = f"{walks['place']}, the same commands for both: there and back along each direction at full speed."
-    if story.video is not None:
-        page.video(story.video, f"Left before, right after, on {where}")
-    elif story.video_link:
-        page.links({f"Video, left before and right after, on {walks['place']}": story.video_link})
+    where = f"{walks.place}, the same commands for both: there and back along each direction at full speed."
+    video = result.video
+    if video is None:
+        page.text(f"There is no video: {walks.says.removeprefix('none: ')}.")
+    elif video.stat().st_size <= MOST_EMBEDDED_BYTES:
+        page.video(video.read_bytes(), f"Left before, right after, on {where}")
     else:
-        page.text(f"There is no video: {walks['says'].removeprefix('none: ')}.")
+        page.links({f"Video, left before and right after, on {walks.place}": FILM})
     looks = (
-        ("ideal", TARGET, walks["commanded_m"]),
-        *((side, look, walks[side]["path_m"]) for side, look in zip(SIDES, (BEFORE, AFTER), strict=True)),
+        ("ideal", TARGET, walks.commanded_m),
+        ("before", BEFORE, walks.before.path_m),
+        ("after", AFTER, walks.after.path_m),
     )
     series = [Series(name, [p[0] for p in path], [p[1] for p in path], look) for name, look, path in looks]
     spans = _square([point for _, _, path in looks for point in path])
-    falls = [walks[side]["falls"] for side in SIDES]
+    falls = walks.before.falls, walks.after.falls
     fell = f" Falls: {falls[0]} before, {falls[1]} after." if any(falls) else ""
 
     def draw(width: int) -> str:
@@ -218,108 +220,96 @@ def _square(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], tup
     return (x - half, x + half), (y - half, y + half)
 
 
-def _gap(page: LoopPage, story: Story) -> None:
-    if story.gap is None:
-        return
-    gap, diagnosis = story.gap["gap"], story.gap["diagnosis"]
+def _gap(page: LoopPage, result: LoopResult, measured: GapResult) -> None:
+    gap, diagnosis = measured.gap, measured.diagnosis
     page.section("What was wrong")
-    size = f"{number(gap['total'], 3)} of the robot's own spread, beside a floor of {number(gap['floor'], 2)}"
-    if not gap["measurable"]:
+    size = f"{number(gap.total, 3)} of the robot's own spread, beside a floor of {number(gap.total_floor, 2)}"
+    if not gap.measurable:
         page.text(
-            f"The simulator differs from the robot by {size}: no measurable gap, since up to {number(gap['limit'], 2)}"
-            " is chance."
+            f"The simulator differs from the robot by {size}: no measurable gap, since up to"
+            f" {number(gap.total_limit, 2)} is chance."
         )
     else:
-        page.text(
-            f"The simulator differs from the robot by {size}."
-            + (f" {diagnosis['says'][:1].upper()}{diagnosis['says'][1:]} ({diagnosis['sure']})." if diagnosis else "")
-        )
-        worst = sorted(gap["channels"], key=lambda one: one["floor"] - one["distance"])[:WORST]
-        rows = [Bar(f"{one['where']} {one['kind']}", one["distance"], look=ROBOT) for one in worst]
+        cause = "" if diagnosis is None else f" {diagnosis.says[:1].upper()}{diagnosis.says[1:]} ({diagnosis.sure})."
+        page.text(f"The simulator differs from the robot by {size}.{cause}")
+        worst = [int(i) for i in np.argsort(gap.floor - gap.distance, kind="stable")[:WORST]]
+        rows = [Bar(gap.channels[i].name, gap.distance[i], look=ROBOT) for i in worst]
         page.figure(
             lambda width: bars(rows, "distance, × spread", title="Worst channels", width=width),
-            f"The largest of them in its unit: {_in_unit(worst[0])}." if worst else "",
+            f"The largest of them in its unit: {_in_unit(gap, worst[0])}." if worst else "",
         )
-        if diagnosis and diagnosis["causes"]:
+        if diagnosis is not None and diagnosis.causes:
             page.table(
                 ("cause", "closes", "leaves", ""),
                 [
-                    (one["name"], f"{one['explains']:.0%}", number(one["cost"], 3), one["evidence"])
-                    for one in diagnosis["causes"][:CAUSES]
+                    (cause.name, f"{cause.explains:.0%}", number(cause.cost, 3), cause.evidence)
+                    for cause in diagnosis.causes[:CAUSES]
                 ],
                 "Causes compete in the simulator, each solved for what would explain the robot.",
             )
-    _lead(page, story, "gap", "The gap in full")
+    _lead(page, result, "gap", "The gap in full")
 
 
-def _in_unit(channel: dict[str, Any]) -> str:
-    unit = UNITS.get(channel["kind"], "1")
-    return (
-        f"{channel['where']} {channel['kind']} is off by"
-        f" {number(channel['distance'] * channel['spread'], 3)}{'' if unit == '1' else f' {unit}'}"
-    )
+def _in_unit(gap: Gap, channel: int) -> str:
+    about = gap.channels[channel]
+    unit = UNITS.get(about.kind, "1")
+    size = number(gap.distance[channel] * gap.spread[channel], 3)
+    return f"{about.name} is off by {size}{'' if unit == '1' else f' {unit}'}"
 
 
-def _fit(page: LoopPage, story: Story) -> None:
-    if story.fit is None:
-        return
+def _fit(page: LoopPage, result: LoopResult, fit: PhysicsFit) -> None:
     page.section("What was found")
-    page.text(str(story.fit.figures["verdict"]))
-    for line in story.fit.words:
+    page.text(fit.judgement.says)
+    knobs = fit.adaptation.knobs
+    for line in torque_words(knobs, result.robot, fit.knots, adds_of(fit.adaptation)):
         page.text(line)
-    groups = by_parameter(story.fit.knobs)
+    groups = by_parameter(knobs)
     charts = [parameter_chart(alike, PANEL, plain_parameter(name), legend=False) for name, alike in groups.items()]
     if charts:
         shown = [row for alike in groups.values() for row in interval_rows(alike, short=True)[0]]
         page.panels(charts, "Each value with its 90 % interval, beside what it was.", interval_keys(shown, WAS))
-    _lead(page, story, "fit", "The fit in full")
+    _lead(page, result, "fit", "The fit in full")
 
 
-def _verdict(page: LoopPage, story: Story) -> None:
-    if story.verdict is None:
-        return
+def _verdict(page: LoopPage, result: LoopResult, verdict: Verdict) -> None:
     page.section("What the policy does, before and after")
-    _paths(page, story.verdict["paths"])
-    every = story.verdict["simulators"]
-    page.text(f"{places([one['name'] for one in every])} {FIGURES}")
+    _paths(page, verdict.paths)
+    named = verdict.named
+    page.text(f"{places([compared.name for compared in named])} {FIGURES}")
     rows = [
-        (words, *(f"{_arrow(*(str(one[kind][side]) for side in SIDES))} of {one[kind]['episodes']}" for one in every))
-        for words, kind in (("falls", "falls"), ("falls when pushed", "falls_pushed"))
+        ("falls", *(_falls(compared.falls) for compared in named)),
+        ("falls when pushed", *(_falls(compared.falls_pushed) for compared in named)),
     ]
     for figure in TABLE:
         name, unit = WORDS[figure]
-        rows.append((f"{name}, {unit}" if unit else name, *(_both(one, figure) for one in every)))
-    for name in every[0]["before"]["drift_m"]:
-        rows.append(
-            (
-                f"drift {name}, m",
-                *(
-                    _arrow(
-                        *(
-                            figure_words(_known(one[side]["drift_m"][name]["value"]), "drift_m", signed=True)
-                            for side in SIDES
-                        )
-                    )
-                    for one in every
-                ),
-            )
-        )
+        rows.append((f"{name}, {unit}" if unit else name, *(_both(compared, figure) for compared in named)))
+    for direction in named[0].before.drift_m:
+        rows.append((f"drift {direction}, m", *(_drift(compared, direction) for compared in named)))
     page.table(
-        ("", *(one["name"] for one in every)),
+        ("", *(compared.name for compared in named)),
         rows,
         "Before → after, in brackets the change with half of its 90 % interval, over the same episodes for both.",
     )
-    _lead(page, story, "verdict", "The verdict in full")
+    _lead(page, result, "verdict", "The verdict in full")
 
 
-def _paths(page: LoopPage, paths: Mapping[str, Any]) -> None:
+def _falls(falls: FallCounts) -> str:
+    return f"{_arrow(str(falls.before), str(falls.after))} of {falls.episodes}"
+
+
+def _drift(compared: Compared, direction: str) -> str:
+    sides = (compared.before.drift_m[direction].value, compared.after.drift_m[direction].value)
+    return _arrow(*(figure_words(value, "drift_m", signed=True) for value in sides))
+
+
+def _paths(page: LoopPage, paths: Mapping[str, tuple[dict[str, Track], dict[str, Track]]]) -> None:
     """Of the virtual robot, which is as near to the robot as a simulator can be; without one, in the fitted
     simulator.
     """
     if not paths:
         return
     name = list(paths)[-1]
-    before, after = ({direction: Track(**track) for direction, track in paths[name][side].items()} for side in SIDES)
+    before, after = paths[name]
     if before:
         page.panels(path_charts(before, after), f"{_place(name)}. {PATHS}", KEYS)
 
@@ -329,43 +319,34 @@ def _place(name: str) -> str:
     return f"On the virtual robot {name.removeprefix(TWIN)}" if name.startswith(TWIN) else f"In the {name} simulator"
 
 
-def _steps(page: LoopPage, story: Story) -> None:
+def _steps(page: LoopPage, result: LoopResult) -> None:
     page.section("The steps")
     rows = [
         (name, entry["says"], f"{entry['wall_s']:.0f} s", entry["command"])
-        for name, entry in story.run["steps"].items()
+        for name, entry in result.run["steps"].items()
         if entry["state"] == "done"
     ]
     page.table(("step", "result", "time", "the same step alone"), rows)
-    files = {f"{name}": place for name, place in story.pages.items()}
-    files |= {"the log": story.log} if story.log else {}
-    files |= {"the video": story.video_link} if story.video_link else {}
-    files |= {"the policy": story.policy} if story.policy else {}
-    page.links(files | {"run.json": "run.json"})
+    files = {name: place for name, place in PAGES.items() if name in result.done}
+    made = next((name for name in ("record", "join") if name in result.done), None)
+    files |= {} if made is None else {"the log": f"{made}/{LOG}"}
+    files |= {"the video": FILM} if result.video is not None else {}
+    files |= {"the policy": TUNED} if result.tuned is not None else {}
+    page.links(files | {RUN: RUN})
 
 
-def _lead(page: LoopPage, story: Story, step: str, words: str) -> None:
-    if step in story.pages:
-        page.links({words: story.pages[step]})
+def _lead(page: LoopPage, result: LoopResult, step: str, words: str) -> None:
+    if step in result.done:
+        page.links({words: PAGES[step]})
 
 
-def _known(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _value(side: dict[str, Any], figure: str) -> float:
-    """A figure of one policy in one simulator."""
-    return _known(side["cost_of_transport"] if figure == "cost_of_transport" else side["figures"][figure]["value"])
-
-
-def _both(one: dict[str, Any], figure: str) -> str:
+def _both(compared: Compared, figure: str) -> str:
     """A figure of both policies in one simulator, with its change where that is known episode by episode."""
-    said = _arrow(*(figure_words(_value(one[side], figure), figure) for side in SIDES))
-    if figure not in one["change"]:
-        return said
-    value, low, high = (_known(one["change"][figure][key]) for key in ("value", "low", "high"))
-    change = around(Estimate(value, low, high, one["change"][figure]["count"]), figure, signed=True)
-    return said if math.isnan(value) else f"{said}\N{NO-BREAK SPACE}({change})"
+    both = _arrow(*(figure_words(side.value(figure), figure) for side in (compared.before, compared.after)))
+    change = compared.change.get(figure)
+    if change is None or math.isnan(change.value):
+        return both
+    return f"{both}\N{NO-BREAK SPACE}({around(change, figure, signed=True)})"
 
 
 def _arrow(before: str, after: str) -> str:

@@ -3,9 +3,7 @@ their paths from above.
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,10 +12,9 @@ from surefoot.report.charts import PANEL, Key, Level, Series, line_chart
 from surefoot.report.charts import SIMULATOR as BEFORE
 from surefoot.report.charts.svg import numbers
 from surefoot.report.page import Card, Page, State, Tile
-from surefoot.robot import Robot
 from surefoot.verify.compare import QUALITY, Compared, Estimate, FallCounts
 from surefoot.verify.paths import Track
-from surefoot.verify.rules import ADAPTED, TWIN, WORDS, better, number_words
+from surefoot.verify.rules import ADAPTED, TWIN, WORDS, WORSE, Reason, better, number_words
 from surefoot.verify.verdict import Verdict
 
 HEIGHT = 190  # px of a path
@@ -33,15 +30,16 @@ FIGURES = (
     " transport is work / (weight × way); action change and joint acceleration, root mean squares from tick to tick,"
     " say how rough the motion is."
 )
-CLEARLY = ", clearly worse"
 WORST_FOR = {"before": "the old policy", "after": "the new policy", "the change": "the change from old to new"}
 DIRECTIONS = {"+x": "+x, forward", "-x": "−x, backward", "+y": "+y, left", "-y": "−y, right"}
 SHOWN = (*QUALITY, "power_w", "cost_of_transport", "action_change", "joint_acceleration_rad_s2")
 
 
-def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title: str) -> str:
+def verdict_page(result: Verdict) -> str:
     """The whole page as HTML."""
-    page = Page(f"Verdict: {title}", f"{robot.name}, the same episodes for both policies")
+    facts = result.provenance
+    robot, before, after = (facts.get(key, {}).get("name", key) for key in ("robot", "before", "after"))
+    page = Page(f"Verdict: {after} against {before} on {robot}", f"{robot}, the same episodes for both policies")
     state: State = "good" if result.go else "bad"
     says = "It may go onto the robot." if result.go else "Keep the old policy on the robot."
     page.section("May it go onto the robot?")
@@ -50,12 +48,7 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
             state,
             result.word,
             says,
-            verdict_facts(
-                [(reason.simulator, reason.says) for reason in result.reasons],
-                result.gains,
-                result.about_fit,
-                result.aside,
-            ),
+            verdict_facts(result),
         )
     )
     adapted = next(one for one in result.named if one.name == ADAPTED)
@@ -76,31 +69,29 @@ def verdict_page(result: Verdict, robot: Robot, facts: Mapping[str, Any], title:
     return page.render()
 
 
-def verdict_facts(
-    reasons: Sequence[tuple[str, str]], gains: Sequence[str], about_fit: str, aside: str = ""
-) -> list[tuple[str, str]]:
+def verdict_facts(verdict: Verdict) -> list[tuple[str, str]]:
     """What stands in the card of a verdict: reasons by simulator, gains, what the fit left, and what does not count.
 
-    Intervals are left out here, and what follows a colon: the page has them, and a policy that is worse in
-    all has many reasons.
+    Intervals are left out here: the page has them, and a policy that is worse in all has many reasons.
     """
-    against: dict[str, list[str]] = {}
-    for simulator, says in reasons:
-        against.setdefault(simulator, []).append(re.sub(r" \([^)]*\)", "", says).split(": ")[0])
+    against: dict[str, list[Reason]] = {}
+    for reason in verdict.reasons:
+        against.setdefault(reason.simulator, []).append(reason)
     facts = [
-        ("Against it", f"{simulator[:1].upper()}{simulator[1:]}: {_merged(says)}.")
-        for simulator, says in against.items()
+        ("Against it", f"{simulator[:1].upper()}{simulator[1:]}: {_merged(reasons)}.")
+        for simulator, reasons in against.items()
     ]
-    if gains:
-        facts.append(("Better", f"In the adapted simulator: {'; '.join(gains)}."))
+    if verdict.gains:
+        facts.append(("Better", f"In the adapted simulator: {'; '.join(verdict.gains)}."))
+    about_fit, aside = verdict.about_fit, verdict.aside
     facts.append(("The fit", f"{about_fit[:1].upper()}{about_fit[1:]}."))
     return [*facts, ("Set aside", f"{aside[:1].upper()}{aside[1:]}.")] if aside else facts
 
 
-def _merged(reasons: Sequence[str]) -> str:
-    """Reasons of one simulator in a row, with what several of them end in said once."""
-    worse = [says.removesuffix(CLEARLY) for says in reasons if says.endswith(CLEARLY)]
-    others = [says for says in reasons if not says.endswith(CLEARLY)]
+def _merged(reasons: Sequence[Reason]) -> str:
+    """Reasons of one simulator in a row, with "clearly worse" said once."""
+    worse = [reason.short for reason in reasons if reason.rule == WORSE]
+    others = [reason.headline for reason in reasons if reason.rule != WORSE]
     return "; ".join([*others, *([f"clearly worse in {', '.join(worse)}"] if worse else [])])
 
 

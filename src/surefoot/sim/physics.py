@@ -90,7 +90,8 @@ class Physics:
         """All that decides how it moves, as JSON."""
         content = {
             "robot": self.robot.hash,
-            "parameters": {name: repr(value) for name, value in self.parameters.items()},  # text: JSON has no infinity
+            # as text, since JSON has no infinity
+            "parameters": {name: repr(_frozen(value)) for name, value in self.parameters.items()},
             "physics_hz": self.physics_hz or self.robot.physics_hz,
         }
         if self.adds:
@@ -141,6 +142,13 @@ def robot_word(robot: Robot) -> str:
     """What names a robot in a file: a shipped name, or the whole path of its robot.yaml."""
     folder = robot.path.parent
     return folder.name if folder in shipped_robots() else str(Path(robot.path).expanduser().resolve())
+
+
+def _frozen(value: Any) -> Any:
+    """The same values in one form, whether they came from a file or from a fit."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(_frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def _shortest(value: Any) -> Any:

@@ -101,6 +101,20 @@ class Evaluation:
     stand: Stand | None = None  # of a policy that means a posture which has to be risen to
     nonfinite: NonFinite | None = None  # of a policy that gave actions which are no numbers
 
+    @property
+    def drift_m(self) -> float:
+        """Mean of the absolute drift over the directions of straight walks; NaN where all fell."""
+        ahead = [straight.lateral_abs_m for straight in self.directions.values() if any(straight.command[:2])]
+        known = [value for value in ahead if math.isfinite(value)]
+        return sum(known) / len(known) if known else math.nan
+
+    @property
+    def falls(self) -> tuple[int, int]:
+        """Falls without pushes, straight walks too, and of how many episodes."""
+        straight = self.directions.values()
+        falls = self.walk.falls + sum(walk.falls for walk in straight)
+        return falls, self.walk.episodes + sum(walk.episodes for walk in straight)
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         figures = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}

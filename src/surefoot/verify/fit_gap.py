@@ -9,6 +9,7 @@ from typing import Any
 from surefoot.adapt import Adaptation
 from surefoot.errors import SurefootError
 from surefoot.files import is_number, read_json
+from surefoot.gap.measure import Gap
 
 FIT = "fit.json"
 EXCLUDED = 0.5  # of the gap before: a fit that leaves less has shown that the robot is elsewhere
@@ -63,20 +64,34 @@ class FitGap:
         return f"the fit closed the gap: {self.before:.3f} → {self.after:.3f} {floor}"
 
     @staticmethod
-    def of(figures: dict[str, Any]) -> "FitGap":
-        """From what fit.json holds."""
-        if figures.get("traces_rad"):
-            fitted, held = figures["traces_rad"]
-            shown = held or fitted
-            before, after = float(shown["before"]), float(shown["after"])
-            return FitGap(before, after, None, after >= before, after < before, bool(held))
-        pairs = [(figures["gaps"][f"{kind}before"], figures["gaps"][f"{kind}after"]) for kind in ("held_out_", "")]
-        known = [pair for pair in pairs if None not in pair]
-        lost = [pair for pair in known if pair[1]["measurable"] and pair[1]["total"] >= pair[0]["total"]]
-        before, after = (lost or known)[0]
-        return FitGap(
-            before["total"], after["total"], after["floor"], after["measurable"], not lost, (before, after) == pairs[0]
-        )
+    def of_gaps(fitted: tuple[Gap, Gap], held_out: tuple[Gap, Gap] | None) -> "FitGap":
+        """From the gaps before and after, on the fitted episodes and on held-out ones where there are any."""
+        pairs = [fitted] if held_out is None else [held_out, fitted]
+        lost = [pair for pair in pairs if pair[1].measurable and pair[1].total >= pair[0].total]
+        before, after = (lost or pairs)[0]
+        held = held_out is not None and after is held_out[1]
+        return FitGap(before.total, after.total, after.total_floor, after.measurable, not lost, held)
+
+    @staticmethod
+    def of_traces(before_rad: float, after_rad: float, held_out: bool) -> "FitGap":
+        """From how far joint positions are off recorded ones that were played again."""
+        nearer = after_rad < before_rad
+        return FitGap(before_rad, after_rad, None, not nearer, nearer, held_out)
+
+
+def fit_gap_of(figures: dict[str, Any]) -> FitGap:
+    """From what fit.json holds."""
+    if figures.get("traces_rad"):
+        fitted, held = figures["traces_rad"]
+        shown = held or fitted
+        return FitGap.of_traces(float(shown["before"]), float(shown["after"]), bool(held))
+    names = ("before", "after", "held_out_before", "held_out_after")
+    gaps = [None if figures["gaps"][name] is None else Gap.from_dict(figures["gaps"][name]) for name in names]
+    before, after, held_before, held_after = gaps
+    if before is None or after is None:
+        raise ValueError("a fit has a gap before and after")
+    held_out = None if held_before is None or held_after is None else (held_before, held_after)
+    return FitGap.of_gaps((before, after), held_out)
 
 
 def read_fit_gap(place: Path, adaptation: Adaptation) -> FitGap | None:
@@ -88,7 +103,7 @@ def read_fit_gap(place: Path, adaptation: Adaptation) -> FitGap | None:
             (knob.name, knob.value) for knob in adaptation.knobs
         ]:
             return None  # the files of another fit
-        found = FitGap.of(figures)
+        found = fit_gap_of(figures)
     except (SurefootError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
     numbers = (found.before, found.after, 0.0 if found.floor is None else found.floor)

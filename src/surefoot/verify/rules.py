@@ -41,6 +41,7 @@ LIMITS = {
 
 NOMINAL, ADAPTED, POOLED, TOGETHER = "nominal", "adapted", "over the intervals", "all simulators together"
 QUARTER = "worst quarter of the intervals"
+WORSE = "worse"  # the rule of a figure that is clearly worse
 TWIN = "twin "  # before the name of a virtual robot
 WORDS = {
     "velocity_error_m_s": ("velocity error", "m/s"),
@@ -61,6 +62,12 @@ class Reason:
     rule: str
     simulator: str
     says: str
+    short: str = ""  # without intervals and places; empty where there are none
+
+    @property
+    def headline(self) -> str:
+        """One short sentence, for where the figures stand elsewhere."""
+        return f"clearly worse: {self.short}" if self.rule == WORSE else self.short or self.says
 
 
 def judge(
@@ -87,18 +94,16 @@ def judge(
         # Candidates share their commands, so that pooled falls are not quite independent: this errs towards NO-GO.
         reasons += _more_falls(one.name, one.falls, one.falls_pushed, FALL_CHANCE)
         if not _excluded(one, fit):
-            reasons += [
-                Reason("worse", one.name, f"{change_words(one, figure)}, clearly worse")
-                for figure in _worsened(one, full)
-            ]
+            reasons += [_clearly_worse(one, figure) for figure in _worsened(one, full)]
         reasons += _strained([one])
     if not gains:
-        told = "; ".join(change_words(adapted, figure) for figure in QUALITY)
+        changes = "; ".join(change_words(adapted, figure) for figure in QUALITY)
         sure = (
             f"beyond its uncertainty ({100 - 100 * (1 - LEVEL) / len(QUALITY):g} % intervals, since {len(QUALITY)} are"
             f" tried) and by {100 * LEAST_GAIN:g} %"
         )
-        reasons.insert(0, Reason("not better", ADAPTED, f"no figure is better {sure}: {told}"))
+        least = f"no figure is better beyond its uncertainty and by {100 * LEAST_GAIN:g} %"
+        reasons.insert(0, Reason("not better", ADAPTED, f"no figure is better {sure}: {changes}", least))
     if fit is not None and not fit.nearer:
         reasons.insert(
             0,
@@ -200,7 +205,7 @@ def _only_in(quarter: Compared, pooled: Compared, full: dict[str, float]) -> lis
         found += _more_falls(quarter.name, quarter.falls, quarter.falls_pushed, FALL_CHANCE)
     for figure in QUALITY:
         if worse(quarter, figure, full) and not worse(pooled, figure, full):
-            found.append(Reason("worse", quarter.name, f"{change_words(quarter, figure)}, clearly worse"))
+            found.append(_clearly_worse(quarter, figure))
     return found
 
 
@@ -217,17 +222,25 @@ def _one_by_one(every: Sequence[Compared], full: dict[str, float]) -> list[Reaso
         hurt = [one for one in every if worse(one, figure, full)]
         if hurt:
             most = max(hurt, key=lambda one: one.change[figure].value)
-            found.append(
-                Reason("worse", most.name, f"{change_words(most, figure)}, clearly worse{_beside(hurt, every)}")
-            )
+            found.append(_clearly_worse(most, figure, _beside(hurt, every)))
     return found + _strained(every)
+
+
+def _clearly_worse(one: Compared, figure: str, elsewhere: str = "") -> Reason:
+    """`elsewhere` says in how many more simulators."""
+    says = f"{change_words(one, figure)}, clearly worse{elsewhere}"
+    return Reason(WORSE, one.name, says, f"{_both_words(one, figure)}{elsewhere}")
 
 
 def change_words(one: Compared, figure: str) -> str:
     """A figure before and after, with its change."""
+    return f"{_both_words(one, figure)} ({signed_words(one.change[figure], figure)})"
+
+
+def _both_words(one: Compared, figure: str) -> str:
     name, unit = WORDS[figure]
     before, after = (number_words(side.value(figure), figure) for side in (one.before, one.after))
-    return f"{name} {before} → {after}{f' {unit}' if unit else ''} ({signed_words(one.change[figure], figure)})"
+    return f"{name} {before} → {after}{f' {unit}' if unit else ''}"
 
 
 def number_words(value: float, figure: str) -> str:

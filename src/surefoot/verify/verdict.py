@@ -266,7 +266,7 @@ def _not_finite(found: Sequence[tuple[str, NonFinite | None]]) -> list[Reason]:
     if not broken:
         return []
     name, one = broken[0]
-    return [Reason("not finite", name, f"{one.says} (in {len(broken)} of {len(found)} simulators)")]
+    return [Reason("not finite", name, f"{one.says} (in {len(broken)} of {len(found)} simulators)", one.says)]
 
 
 def _old_not_finite(trials: Sequence[Trial]) -> str:

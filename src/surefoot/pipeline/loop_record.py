@@ -11,8 +11,8 @@ from typing import Any
 
 from surefoot.errors import SurefootError
 from surefoot.files import canonical_json, file_hash, json_ready, read_state, remove_written, sha256, write_json
+from surefoot.pipeline.artefacts import RUN
 
-RUN = "run.json"
 FORMAT = 1
 
 
@@ -27,17 +27,12 @@ class Work:
     if_made: tuple[str, ...] = ()  # further ones, which not every machine can make; those that were made must stay
 
 
-def key_of(
-    name: str, words: tuple[str, ...], contents: Mapping[str, str], out: Path, versions: Mapping[str, str]
-) -> str:
-    """Hash of a step: its words, with the hash of its content for what names an input, wherever that lies."""
-    said = [
-        contents.get(word, f"/{word.removeprefix(f'{out}/')}" if word.startswith(f"{out}/") else word) for word in words
-    ]
-    return sha256(canonical_json([name, said, sorted(contents.values()), dict(versions)]).encode())
+def key_of(name: str, identity: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """Hash of a step: its options, the hashes of its inputs wherever they lie, and the versions of what computes it."""
+    return sha256(canonical_json([name, json_ready(dict(identity)), dict(versions)]).encode())
 
 
-class RunFile:
+class LoopRecord:
     """The record of one loop; written whole after every change."""
 
     def __init__(
@@ -45,7 +40,7 @@ class RunFile:
     ):
         """`forget` names folders of steps; what the steps wrote there is removed with the record, to begin anew."""
         self._out = out
-        known = _read(out / RUN)
+        known = read_record(out)
         if known is not None and forget:
             remove_written(out, forget)
             known = None
@@ -55,8 +50,9 @@ class RunFile:
             differs += ["versions"] if known["versions"] != asked["versions"] else []
             if differs:
                 raise SurefootError(
-                    f"{out} holds a loop with other inputs ({', '.join(differs)}); give another --out, or --restart to"
-                    " begin anew there"
+                    f"{out} holds a loop with other inputs ({', '.join(differs)}); choose another folder, or restart to"
+                    " begin anew there",
+                    argument="restart",
                 )
         self.content: dict[str, Any] = {
             "surefoot_loop": FORMAT,
@@ -111,7 +107,7 @@ class RunFile:
         entry |= {"state": state, "says": says, "wall_s": round(entry["wall_s"] + wall_s, 2), "files": files}
         self._write()
 
-    def told(self, name: str) -> dict[str, Any]:
+    def entry(self, name: str) -> dict[str, Any]:
         """What is known of a step."""
         return dict(self.content["steps"].get(name, {}))
 
@@ -124,8 +120,9 @@ class RunFile:
         write_json(self._out / RUN, self.content)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def read_record(folder: Path) -> dict[str, Any] | None:
     """An earlier record, or None where there is none; one that cannot be read is refused rather than overwritten."""
+    path = folder / RUN
     if not path.exists():
         return None
     content = read_state(path)
@@ -141,5 +138,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (KeyError, TypeError, AttributeError):
         good = False
     if not good:
-        raise SurefootError(f"{path} is not the record of a loop of version {FORMAT}; give another --out, or remove it")
+        raise SurefootError(
+            f"{path} is not the record of a loop of version {FORMAT}; choose another folder, or remove it"
+        )
     return dict(content)

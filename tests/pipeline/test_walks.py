@@ -1,6 +1,7 @@
 """The video of a loop: both policies side by side on the same commands."""
 
 import dataclasses
+import json
 from typing import Any
 
 import mujoco
@@ -9,10 +10,13 @@ import pytest
 from support.robot_files import HEXAPOD
 from support.videos import frames_of
 
-from surefoot.cli import loop_video
-from surefoot.cli.loop_steps import VIDEO, WALKS, read_figures
+from surefoot.pipeline.artefacts import VIDEO, WALKS
+from surefoot.pipeline.walks import Walks, run_walks
 from surefoot.policy.agents import make_agent
+from surefoot.policy.driver import make_driver
 from surefoot.robot import load_robot
+from surefoot.sim.physics import Physics
+from surefoot.sim.twin import Twin
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import directions_of
 from surefoot.verify.side_by_side import film_side_by_side, straight_lines
@@ -49,14 +53,15 @@ class TestVideo:
 
     def test_without_graphics_the_walk_is_told(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MUJOCO_GL", "off")
-        monkeypatch.setattr(loop_video, "SECONDS", 1.0)
-        (tmp_path / "twin.yaml").write_text(f"robot: {HEXAPOD}\n")
-        loop_video.film_both(tmp_path, str(tmp_path / "twin.yaml"), "zero", "trot", 0)
+        monkeypatch.setattr("surefoot.pipeline.walks.SECONDS", 1.0)
+        hexapod = load_robot(HEXAPOD)
+        before, after = (make_driver(name, hexapod) for name in ("zero", "trot"))
+        walks = run_walks(Twin("t", Physics(hexapod)), before, after, out=tmp_path)
         assert not (tmp_path / VIDEO).exists()
-        found = read_figures(tmp_path / WALKS)
-        assert "no picture can be drawn" in found["says"]
-        assert found["provenance"]["robot_hash"] == load_robot(HEXAPOD).hash
-        assert found["provenance"]["mujoco"] == mujoco.__version__
-        before, after = (np.array(found[side]["path_m"]) for side in ("before", "after"))
-        assert np.abs(before).max() < np.abs(after).max()
-        assert len(found["commanded_m"]) == len(before) == len(after)
+        assert not walks.filmed
+        assert "no picture can be drawn" in walks.says
+        assert walks.provenance["robot_hash"] == hexapod.hash
+        assert walks.provenance["mujoco"] == mujoco.__version__
+        assert np.abs(walks.before.path_m).max() < np.abs(walks.after.path_m).max()
+        assert len(walks.commanded_m) == len(walks.before.path_m) == len(walks.after.path_m)
+        assert Walks.from_dict(json.loads((tmp_path / WALKS).read_text())) == walks
