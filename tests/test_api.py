@@ -1,10 +1,12 @@
 """Surefoot as a library: the loop in a few lines, lazy imports, and sentences without command-line options."""
 
+import html
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+from support.pages import checked
 from support.walks import walked
 
 import surefoot as sf
@@ -43,6 +45,53 @@ def test_the_loop_in_a_few_lines(log_file, tmp_path) -> None:
     judged = sf.verdict(case, after=tuned.policy, physics=fit.physics, **FEW)
     assert judged.word in ("GO", "NO-GO")
     assert judged.fit is not None
+    report = sf.write_report([sf.check_log(case), gap, fit, tuned, judged], tmp_path / "report.html")
+    page = report.read_text()
+    checked(page)
+    for words in ("The gap of day1", "The fit of day1", "Verdict: policy against walk on go2", "wrote "):
+        assert words in page
+    for result in (sf.check_log(case), gap, fit, tuned, judged):
+        text = str(result)
+        assert "\x1b" not in text
+        assert html.escape(text.splitlines()[0]) in result._repr_html_()
+
+
+def test_results_are_tables_where_they_are_tables(toy_loop) -> None:
+    pandas = pytest.importorskip("pandas")
+    for result, columns in (
+        (toy_loop.gap, {"where", "kind", "distance", "floor", "limit"}),
+        (toy_loop.fit, {"name", "start", "value", "low", "high"}),
+        (toy_loop.verdict, {"simulator", "figure", "before", "after", "change"}),
+    ):
+        table = result.to_dataframe()
+        assert isinstance(table, pandas.DataFrame)
+        assert len(table)
+        assert columns <= set(table.columns)
+
+
+def test_without_pandas_the_sentence_says_what_to_install(toy_loop, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(sf.SurefootError, match="pip install pandas"):
+        toy_loop.gap.to_dataframe()
+
+
+def test_a_report_of_what_was_read_from_files_is_text(toy_loop, tmp_path) -> None:
+    page = sf.write_report([toy_loop.gap, toy_loop.fit, toy_loop.verdict], tmp_path / "r.html").read_text()
+    checked(page)
+    assert "worst channels" in page
+    with pytest.raises(sf.SurefootError, match="a report is made of the results of steps"):
+        sf.write_report([], tmp_path / "r.html")
+    with pytest.raises(sf.SurefootError, match=r"\.html"):
+        sf.write_report([toy_loop.gap], tmp_path / "r.pdf")
+
+
+def test_progress_is_shown_or_told(log_file, capsys) -> None:
+    case = sf.Case("go2", "walk", log_file)
+    stages: list[str] = []
+    sf.measure_gap(case, diagnose=False, threads=1, progress=lambda stage, done, total: stages.append(stage))
+    assert "simulating" in stages
+    sf.fit_physics(case, progress=True, fix={"armature_kgm2": 0.01, "torque_noise_nm": 0}, **SMALL_FIT)
+    assert "static: " in capsys.readouterr().out
 
 
 def test_a_physics_that_no_fit_found(log_file) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from surefoot.api import check_log, finetune, fit_physics, measure_gap, verdict
     from surefoot.errors import SurefootError
     from surefoot.gap.case import Case
-    from surefoot.logs import RobotLog, read_log, write_log
+    from surefoot.logs import RobotLog, read_log, record, write_log
+    from surefoot.report.pages import write_report
     from surefoot.robot import Robot, load_robot
     from surefoot.sim.physics import Physics
     from surefoot.sim.twin import load_twin
@@ -38,8 +39,10 @@ __all__ = [
     "load_twin",
     "measure_gap",
     "read_log",
+    "record",
     "verdict",
     "write_log",
+    "write_report",
 ]
 
 __getattr__ = lazy_names(
@@ -48,7 +51,8 @@ __getattr__ = lazy_names(
         **dict.fromkeys(("check_log", "finetune", "fit_physics", "measure_gap", "verdict"), "surefoot.api"),
         "SurefootError": "surefoot.errors",
         "Case": "surefoot.gap.case",
-        **dict.fromkeys(("RobotLog", "read_log", "write_log"), "surefoot.logs"),
+        **dict.fromkeys(("RobotLog", "read_log", "record", "write_log"), "surefoot.logs"),
+        "write_report": "surefoot.report.pages",
         **dict.fromkeys(("Robot", "load_robot"), "surefoot.robot"),
         "Physics": "surefoot.sim.physics",
         "load_twin": "surefoot.sim.twin",

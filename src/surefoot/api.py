@@ -3,31 +3,38 @@
     import surefoot as sf
 
     case = sf.Case("go2", policy="walk", log="day1.parquet")
-    print(sf.check_log(case).exit_code)
+    print(sf.check_log(case))
     fit = sf.fit_physics(case, out="fit/")
     worlds = fit.physics.worlds(64)
 
 Options are keywords with the names and defaults of `GapSettings`, `FitOptions`, `FineTuneOptions` and `VerdictOptions`.
-With `out` a step writes its files there, as the command line does, and continues there after it was killed.
+With `out` a step writes its files there, as the command line does, and continues there after it was killed. With
+`progress=True` it shows how far it is; a function instead of True is called with that.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot.adapt import Adaptation
 from surefoot.adapt.adaptation import AdaptedPhysics
+from surefoot.console import Console
+from surefoot.fit.run import FitProgress
 from surefoot.gap.case import Case
 from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.finetune import FineTuned, FineTuneOptions, run_finetune
 from surefoot.pipeline.fit import FitOptions, PhysicsFit, run_fit
-from surefoot.pipeline.gap import GapResult, GapSettings, run_gap
+from surefoot.pipeline.gap import GapResult, GapSettings, Stage, run_gap
 from surefoot.pipeline.verdict import VerdictOptions, judged_policies, run_verdict
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
 from surefoot.verify.verdict import Verdict
+
+if TYPE_CHECKING:
+    from surefoot.learn.loop import TrainingProgress
 
 
 def check_log(case: Case) -> LogReport:
@@ -40,7 +47,7 @@ def measure_gap(
     *,
     physics: Physics | None = None,
     out: str | Path | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: bool | Callable[[str, int, int | None], None] = False,
     **settings: Any,
 ) -> GapResult:
     """How far a simulator is from the log, beside its noise floor, and why.
@@ -48,7 +55,8 @@ def measure_gap(
     `physics` is the simulator to compare with; without it, the robot's own, and causes are looked for. `progress` gets
     what is being done, how far it is, and of how many. `settings` are those of `GapSettings`.
     """
-    return run_gap(case, GapSettings(**settings), physics=physics, out=_folder(out), progress=progress)
+    with _stages(progress) as show:
+        return run_gap(case, GapSettings(**settings), physics=physics, out=_folder(out), progress=show)
 
 
 def fit_physics(
@@ -56,7 +64,7 @@ def fit_physics(
     *,
     out: str | Path | None = None,
     restart: bool = False,
-    progress: Callable[[str, Any], None] | None = None,
+    progress: bool | Callable[[str, FitProgress], None] = False,
     **options: Any,
 ) -> PhysicsFit:
     """The physics with which the simulator moves as the robot did, with intervals.
@@ -66,7 +74,12 @@ def fit_physics(
     """
     if isinstance(options.get("fix"), Mapping):
         options["fix"] = _fixed(options["fix"])
-    return run_fit(case, FitOptions(**options), out=_folder(out), restart=restart, progress=progress)
+    if progress is not True:
+        return run_fit(case, FitOptions(**options), out=_folder(out), restart=restart, progress=progress or None)
+    from surefoot.cli.fit_screen import FitScreen
+
+    with FitScreen(Console()) as screen:
+        return run_fit(case, FitOptions(**options), out=_folder(out), restart=restart, progress=screen.show_family)
 
 
 def finetune(
@@ -76,7 +89,7 @@ def finetune(
     out: str | Path | None = None,
     restart: bool = False,
     say: Callable[[str], None] | None = None,
-    progress: Callable[[Any], None] | None = None,
+    progress: "bool | Callable[[TrainingProgress], None]" = False,
     **options: Any,
 ) -> FineTuned:
     """Go on training the policy of a case in a physics, and measure it there before and after.
@@ -85,15 +98,17 @@ def finetune(
     `options` are those of `FineTuneOptions`.
     """
     folder = Path(tempfile.mkdtemp(prefix="surefoot-finetune-")) if out is None else Path(out)
-    return run_finetune(
-        case.driver,
-        _adaptation(physics),
-        FineTuneOptions(**options),
-        out=folder,
-        restart=restart,
-        say=say,
-        show=progress,
-    )
+    chosen, adaptation = FineTuneOptions(**options), _adaptation(physics)
+    if progress is not True:
+        return run_finetune(
+            case.driver, adaptation, chosen, out=folder, restart=restart, say=say, show=progress or None
+        )
+    from surefoot.cli.train import TrainingScreen
+
+    with TrainingScreen(Console(), folder) as screen:
+        return run_finetune(
+            case.driver, adaptation, chosen, out=folder, restart=restart, say=say or print, show=screen.show
+        )
 
 
 def verdict(
@@ -104,7 +119,7 @@ def verdict(
     before: OnnxPolicy | str | Path | None = None,
     twin: Twin | str | None = None,
     out: str | Path | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: bool | Callable[[str, int, int | None], None] = False,
     **options: Any,
 ) -> Verdict:
     """Whether a policy does better than the one of the case (or `before`), and may go onto the robot.
@@ -115,16 +130,29 @@ def verdict(
     first = case.policy or case.driver.word if before is None else before
     old, new = judged_policies(first, after, case.robot, chosen.seed)
     fit = physics.fit if isinstance(physics, AdaptedPhysics) else None
-    return run_verdict(
-        old,
-        new,
-        _adaptation(physics),
-        chosen,
-        twin=load_twin(twin) if isinstance(twin, str) else twin,
-        fit_gap=None if fit is None else fit.gap_left,
-        out=_folder(out),
-        progress=progress,
-    )
+    with _stages(progress) as show:
+        return run_verdict(
+            old,
+            new,
+            _adaptation(physics),
+            chosen,
+            twin=load_twin(twin) if isinstance(twin, str) else twin,
+            fit_gap=None if fit is None else fit.gap_left,
+            out=_folder(out),
+            progress=show,
+        )
+
+
+@contextmanager
+def _stages(progress: bool | Callable[[str, int, int | None], None]) -> Iterator[Stage | None]:
+    """What is told of stages: a bar, a function of the caller, or nothing."""
+    if progress is not True:
+        yield progress or None
+        return
+    from surefoot.cli.progress import StageBar
+
+    with StageBar(Console()) as bar:
+        yield bar.show
 
 
 def _folder(out: str | Path | None) -> Path | None:

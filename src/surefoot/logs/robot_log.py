@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surefoot.errors import LogError, shown
-from surefoot.files import canonical_json, file_hash, is_number, mark, write_whole
+from surefoot.files import canonical_json, file_hash, is_number, mark, path_of, write_whole
 from surefoot.logs.parquet import METADATA_KEY, log_metadata, read_table
 
 FORMAT = 1
@@ -100,8 +100,9 @@ class RobotLog:
         return steps[np.isfinite(steps)]
 
 
-def write_log(log: RobotLog, path: Path) -> str:
+def write_log(log: RobotLog, path: str | Path) -> str:
     """Write the log whole or not at all; the hash of its bytes, as sha256sum prints it."""
+    path = path_of(path)
     columns: dict[str, pa.Array] = {
         "episode": pa.array(log.episode, pa.int32()),
         "time_s": pa.array(log.time_s, pa.float64()),

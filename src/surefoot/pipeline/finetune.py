@@ -20,6 +20,7 @@ from surefoot.policy.agents import PolicyAgent
 from surefoot.policy.driver import Driver
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
+from surefoot.shown import Shown
 from surefoot.sim.physics import Physics
 from surefoot.verify.evaluate import Evaluation, evaluate
 
@@ -99,7 +100,7 @@ class FineTuneOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class FineTuned:
+class FineTuned(Shown):
     """A fine-tuned policy, and how it walks in the fitted simulator beside the old one."""
 
     path: Path  # of the policy

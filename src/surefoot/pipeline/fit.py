@@ -25,6 +25,7 @@ from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.artefacts import ADAPTED_MODEL, FIT, FIT_JOURNAL, FIT_PAGE, SIMULATOR, VERSIONS
 from surefoot.pipeline.gap import physics_file
 from surefoot.robot import Robot
+from surefoot.shown import Shown, dataframe
 from surefoot.verify.fit_gap import FitGap
 
 FamilyName = Literal["auto", "static", "residual", "action-delta"]
@@ -124,7 +125,7 @@ class FitOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class PhysicsFit:
+class PhysicsFit(Shown):
     """A finished fit: what the simulator became, how sure each number is, and how near it came to the robot."""
 
     adaptation: Adaptation
@@ -144,6 +145,7 @@ class PhysicsFit:
     tried: tuple[Tried, ...] = ()
     robot: Robot | None = field(default=None, repr=False)
     detail: FitResult | None = field(default=None, repr=False)  # with all samples; not in the file
+    case: Case | None = field(default=None, repr=False)  # what was fitted; not in the file
 
     @property
     def physics(self) -> AdaptedPhysics:
@@ -161,6 +163,11 @@ class PhysicsFit:
             return FitGap.of_traces(shown.before, shown.after, held_out is not None)
         held = None if self.held_before is None or self.held_after is None else (self.held_before, self.held_after)
         return FitGap.of_gaps((self.before, self.after), held)
+
+    def to_dataframe(self) -> Any:
+        """The parameters as a pandas DataFrame: before, after, and the 90 % interval."""
+        rows = [asdict(knob) for knob in self.adaptation.knobs]
+        return dataframe([{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows])
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -305,7 +312,7 @@ def run_fit(
         remarks=(*(f"the doctor says: {title}" for title in warnings), *result.remarks),
         adaptation=replace(result.adaptation, provenance=facts),
     )
-    fit = physics_fit(result, case.robot)
+    fit = replace(physics_fit(result, case.robot), case=case)
     if out is not None:
         _write(out, fit, case, draw, warn)
     return fit

@@ -18,6 +18,7 @@ from surefoot.gap.scores import state_score
 from surefoot.journal import Journal
 from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.artefacts import GAP, GAP_JOURNAL, GAP_PAGE, SIMULATOR, VERSIONS
+from surefoot.shown import Shown, dataframe
 from surefoot.sim.physics import Physics
 
 Stage = Callable[[str, int, int | None], None]  # what is being done, done so far, of how many
@@ -48,7 +49,7 @@ class GapSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class GapResult:
+class GapResult(Shown):
     """A measured gap, with what the doctor said of the log and what may be the cause."""
 
     gap: Gap
@@ -58,6 +59,7 @@ class GapResult:
     report: LogReport
     provenance: dict[str, Any] = field(default_factory=dict)
     measured: Measured | None = field(default=None, repr=False)  # all samples; not in the file
+    case: Case | None = field(default=None, repr=False)  # what it was measured on; not in the file
 
     @property
     def score(self) -> Score:
@@ -68,6 +70,10 @@ class GapResult:
     def measurable(self) -> bool:
         """Whether there is a gap at all, by the cost that decides."""
         return self.score.measurable
+
+    def to_dataframe(self) -> Any:
+        """The channels as a pandas DataFrame: distance, noise floor and limit, in units of the robot's own spread."""
+        return dataframe(self.gap.to_dict()["channels"])
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -183,6 +189,7 @@ def run_gap(
             **(facts or {}),
         },
         measured,
+        case,
     )
     if out is not None and journal is not None:
         write_json(out / GAP, result.to_dict())

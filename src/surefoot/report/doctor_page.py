@@ -55,9 +55,9 @@ CLOCK_WORDS = {"time", "gap", "jitter", "dropout", "rate", "clock"}  # of codes;
 ORIENTATION_WORDS = {"flipped", "swapped", "mirrored", "order"}  # positions and targets show them, velocities do not
 
 
-def doctor_page(report: LogReport, log: RobotLog, robot: Robot, title: str) -> str:
-    """The page of a report of a log."""
-    page = Page(title, f"robot {robot.name} · {len(log.time_s)} rows in {log.n_episodes} episodes")
+def doctor_page(report: LogReport, log: RobotLog, robot: Robot, title: str, inside: Page | None = None) -> str:
+    """The page of a report of a log; with `inside` it becomes a chapter of that page."""
+    page = Page.begin(title, f"robot {robot.name} · {len(log.time_s)} rows in {log.n_episodes} episodes", inside)
     page.tiles(_tiles(report))
     if report.proposal:
         page.text(f"Next recording: {report.proposal}")

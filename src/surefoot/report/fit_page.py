@@ -39,13 +39,16 @@ PAIRS = 6  # of parameters that are told in words
 TRADING = 0.7  # correlation from which two parameters are called hard to part
 
 
-def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: str) -> str:
-    """The page of a finished fit; `facts` is its provenance, with the command under "command"."""
+def fit_page(result: FitResult, robot: Robot, facts: Mapping[str, Any], title: str, inside: Page | None = None) -> str:
+    """The page of a finished fit; `facts` is its provenance, with the command under "command". With `inside` it becomes
+    a chapter of that page.
+    """
     gap = result.after.gap
-    page = Page(
+    page = Page.begin(
         title,
         f"robot {robot.name} · {result.adaptation.family} · {_parameters(len(result.adaptation.knobs))} by"
         f" {result.search} search · {episodes_of(result.after)} episodes, {number(gap.seconds)} s after settling",
+        inside,
     )
     _head(page, result)
     _families(page, result, robot)

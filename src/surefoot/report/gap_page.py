@@ -52,17 +52,19 @@ def gap_page(
     scores: Sequence[Score] = (),
     cost: str = "wasserstein",
     follow: str = "",
+    inside: Page | None = None,
 ) -> str:
     """The page of a measured gap; `checked` is what the doctor said of the log, `cost` the one that decides, `follow`
-    the command that follows.
+    the command that follows. With `inside` it becomes a chapter of that page.
     """
     gap = measured.gap
     chosen = next((score for score in scores if score.name == cost and cost != "wasserstein"), None)
     there = gap.measurable if chosen is None else chosen.measurable
-    page = Page(
+    page = Page.begin(
         title,
         f"robot {robot.name} · {gap.pieces} pieces, {number(gap.seconds)} s after settling · {len(measured.runs)}"
         " simulated runs",
+        inside,
     )
     page.tiles(_tiles(gap, chosen, there, checked))
     page.figure(

@@ -72,6 +72,19 @@ class Page:
             self._parts.append(f'<p class="subtitle">{escape(subtitle)}</p>')
         self._parts.append("</header>")
 
+    @staticmethod
+    def begin(title: str, subtitle: str, inside: "Page | None") -> "Page":
+        """A new page, or a new chapter of the page `inside`."""
+        if inside is None:
+            return Page(title, subtitle)
+        inside._parts.append(f"<header><h2>{escape(title)}</h2>")
+        inside._parts.append(f'<p class="subtitle">{escape(subtitle)}</p></header>')
+        return inside
+
+    def plain(self, text: str) -> None:
+        """Text as a terminal shows it."""
+        self._parts.append(f'<div class="scroll"><pre>{escape(text)}</pre></div>')
+
     def section(self, title: str) -> None:
         """A new section; what follows belongs to it."""
         self._parts.append(f"<h2>{escape(title)}</h2>")

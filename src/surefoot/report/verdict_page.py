@@ -35,11 +35,12 @@ DIRECTIONS = {"+x": "+x, forward", "-x": "−x, backward", "+y": "+y, left", "-y
 SHOWN = (*QUALITY, "power_w", "cost_of_transport", "action_change", "joint_acceleration_rad_s2")
 
 
-def verdict_page(result: Verdict) -> str:
-    """The whole page as HTML."""
+def verdict_page(result: Verdict, inside: Page | None = None) -> str:
+    """The page of a verdict; with `inside` it becomes a chapter of that page."""
     facts = result.provenance
     robot, before, after = (facts.get(key, {}).get("name", key) for key in ("robot", "before", "after"))
-    page = Page(f"Verdict: {after} against {before} on {robot}", f"{robot}, the same episodes for both policies")
+    title = f"Verdict: {after} against {before} on {robot}"
+    page = Page.begin(title, f"{robot}, the same episodes for both policies", inside)
     state: State = "good" if result.go else "bad"
     says = "It may go onto the robot." if result.go else "Keep the old policy on the robot."
     page.section("May it go onto the robot?")

@@ -14,6 +14,7 @@ from surefoot.adapt import Adaptation
 from surefoot.policy.agents import Agent
 from surefoot.records import from_json
 from surefoot.robot import Robot
+from surefoot.shown import Shown, dataframe
 from surefoot.sim.nonfinite import NonFinite
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
@@ -48,7 +49,7 @@ class Worst:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Verdict(Shown):
     """GO without reasons against it, NO-GO with."""
 
     reasons: tuple[Reason, ...]
@@ -80,6 +81,16 @@ class Verdict:
     def about_fit(self) -> str:
         """One sentence on what the adapted simulator is worth."""
         return UNKNOWN if self.fit is None else self.fit.says
+
+    def to_dataframe(self) -> Any:
+        """The figures of both policies in each simulator as a pandas DataFrame, with the interval of their change."""
+        rows = []
+        for compared in (*self.named, *self.candidates, *self.corners):
+            for figure, change in compared.change.items():
+                sides = {"before": compared.before.value(figure), "after": compared.after.value(figure)}
+                ends = {"change": change.value, "low": change.low, "high": change.high}
+                rows.append({"simulator": compared.name, "figure": figure, **sides, **ends})
+        return dataframe(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

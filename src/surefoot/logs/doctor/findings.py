@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surefoot.shown import Shown, dataframe
+
 Severity = Literal["error", "warning", "note"]  # error: not usable; warning: usable with care; note: good to know
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 MOST_ALIKE = 3  # findings of one kind that are said one by one
@@ -45,7 +47,7 @@ class Delay:
 
 
 @dataclass(frozen=True, eq=False)
-class LogReport:
+class LogReport(Shown):
     """All findings on a log, worst first, and which of its rows may be used."""
 
     findings: tuple[Finding, ...]
@@ -61,6 +63,10 @@ class LogReport:
     def exit_code(self) -> int:
         """0 usable, 1 usable with warnings, 2 not usable."""
         return 2 - min((ORDER[finding.severity] for finding in self.findings), default=2)
+
+    def to_dataframe(self) -> Any:
+        """The findings as a pandas DataFrame, worst first."""
+        return dataframe([dataclasses.asdict(finding) for finding in self.findings])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types; `usable` as runs of rows, [first, one past the last]."""

@@ -1,5 +1,6 @@
 """Results as text: what a verb prints, and what `print` shows of a result in Python."""
 
+import html
 import io
 from typing import Any
 
@@ -19,7 +20,7 @@ from surefoot.report.text.log import show_log
 from surefoot.report.text.verdict import show_verdict
 from surefoot.verify.verdict import Verdict
 
-__all__ = ["show_result", "text_of"]
+__all__ = ["html_of", "show_result", "text_of"]
 
 WIDTH = 100  # of a text that goes to no terminal
 
@@ -48,3 +49,8 @@ def text_of(result: Any) -> str:
     console.width = WIDTH
     show_result(result, console)
     return text.getvalue().rstrip("\n")
+
+
+def html_of(result: Any) -> str:
+    """The same for a notebook."""
+    return f'<pre style="line-height:1.25;white-space:pre;overflow-x:auto">{html.escape(text_of(result))}</pre>'
