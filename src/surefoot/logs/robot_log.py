@@ -100,7 +100,7 @@ class RobotLog:
         return steps[np.isfinite(steps)]
 
 
-def write_log(log: RobotLog, path: Path) -> str:
+def write_log(log: RobotLog, path: str | Path) -> str:
     """Write the log whole or not at all; the hash of its bytes, as sha256sum prints it."""
     columns: dict[str, pa.Array] = {
         "episode": pa.array(log.episode, pa.int32()),
@@ -120,8 +120,9 @@ def write_log(log: RobotLog, path: Path) -> str:
         with open(temporary, "wb") as file:  # not by its name, which pyarrow would read as an address and as UTF-8
             pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
-    write_whole(path, write)
-    return file_hash(path)
+    place = Path(path)
+    write_whole(place, write)
+    return file_hash(place)
 
 
 def read_log(path: str | Path) -> RobotLog:
