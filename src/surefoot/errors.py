@@ -11,12 +11,14 @@ MOST_LISTED, MOST_COMPARED, LONGEST_COMPARED = 60, 1000, 100  # names
 class SurefootError(Exception):
     """What the user gave cannot be used; the message names the value, what is allowed and the way out.
 
-    `argument` is the argument that mends it, where one does; the command line names its option.
+    The message speaks of values and files, to whoever calls the library. `argument` is the argument that mends it,
+    where one does, and `verb` the verb that mends it or takes that argument, where that is another than the one that
+    was called: the command line adds them as an option and a command.
     """
 
-    def __init__(self, message: str = "", *, argument: str | None = None) -> None:
+    def __init__(self, message: str = "", *, argument: str | None = None, verb: str | None = None) -> None:
         super().__init__(message)
-        self.argument = argument
+        self.argument, self.verb = argument, verb
 
 
 class RobotError(SurefootError):

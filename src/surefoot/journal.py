@@ -39,8 +39,9 @@ class Journal:
         elif known is not None and other:
             differs = sorted(key for key in set(known) | set(identity) if known.get(key) != identity.get(key))
             raise FitError(
-                f"{folder} holds a run with other settings ({', '.join(differs)}); give another --out, or --restart to"
-                " begin anew there"
+                f"{folder} holds a run with other settings ({', '.join(differs)}); give another folder, or begin anew"
+                " there",
+                argument="restart",
             )
         if known is None:
             write_text(path, json.dumps(identity, indent=1, sort_keys=True) + "\n")

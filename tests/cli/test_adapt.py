@@ -64,7 +64,7 @@ class TestCommandLine:
     def test_a_folder_without_a_fit_is_refused(self, surefoot, verbs, here) -> None:
         code, _, error = surefoot("adapt", "show", ".")
         assert (code, error.count("\n")) == (2, 1)
-        assert "surefoot fit" in error
+        assert "the folder that a fit wrote" in error
 
     def test_show(self, surefoot, verbs, fit, monkeypatch) -> None:
         monkeypatch.setenv("COLUMNS", "200")

@@ -228,8 +228,8 @@ class TestAgain:
         assert run([*done.arguments, *changed]) == 2
         error = capsys.readouterr().err
         assert re.fullmatch(
-            r"surefoot: a fit/journal/static holds a run with other settings \([^\n]+\); give another --out, or"
-            r" --restart [^\n]+\n",
+            r"surefoot: a fit/journal/static holds a run with other settings \([^\n]+\); give another folder, or begin"
+            r" anew there \(option --restart\)\n",
             error,
         )
         assert {path: path.read_bytes() for path in done.out.rglob("*") if path.is_file()} == kept
@@ -319,8 +319,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (("--fix", "delay_s"), ("--fix 'delay_s'", "name=value")),
-            (("--fix", "delay_s=soon"), ("--fix 'delay_s=soon'", "name=value")),
+            (("--fix", "delay_s"), ("a fixed parameter is 'delay_s'", "name=value", "(option --fix)")),
+            (("--fix", "delay_s=soon"), ("a fixed parameter is 'delay_s=soon'", "name=value", "(option --fix)")),
             (("--fix", "=1"), ("unknown parameter",)),
             (("--fix", "dry_friction_nm[FL_*=1"), ("name[joints]=value",)),
             (("--fix", "dry_friction_nm[*_elbow]=1"), ("_elbow",)),
@@ -340,7 +340,7 @@ class TestRefused:
             (("--held-out", "0.9"), ("held_out is 0.9", "0 to 0.5")),
             (("--held-out", "-0.1"), ("held_out is -0.1",)),
             (("--held-out", "nan"), ("held_out is nan",)),
-            (("--cost", "mmd"), ("mmd", "--search cma")),
+            (("--cost", "mmd"), ("mmd", "give the search 'cma' (option --search)")),
             (("--cost", "mdd", "--search", "cma"), ("unknown cost 'mdd'", "mmd")),
             (("--settle-s", "-1"), ("settle_s is -1",)),
             (("--seed", "-4"), ("the seed is -4",)),

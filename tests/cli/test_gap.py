@@ -152,7 +152,7 @@ class TestRefused:
             short,
             "--policy",
             "random",
-            says=("the policy falls in", "of the simulated episodes on go2", "surefoot evaluate"),
+            says=("the policy falls in", "of the simulated episodes on go2", "('surefoot doctor')"),
         )
 
     def test_no_actions(self, refused, short) -> None:

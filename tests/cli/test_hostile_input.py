@@ -267,7 +267,8 @@ class TestTime:
         assert f"time is in {unit}, not in seconds: its numbers are {factor:,.0f} times too large" in " ".join(
             out.split()
         )
-        assert f"--time-unit {unit}" in " ".join(out.split())
+        assert f"with the time unit {unit}" in " ".join(out.split())
+        assert "to fix time-unit: option --time-unit of 'surefoot log import'" in out
         codes = [finding["code"] for finding in json.loads(surefoot("doctor", "log.parquet", "--json")[1])["findings"]]
         assert codes[:2] == ["time-unit", "too-short"]  # the rest was looked at as if it had been mended
         assert not {"rate", "delay", "velocity-scale"} & set(codes)

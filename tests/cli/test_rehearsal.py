@@ -41,10 +41,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (("--per-joint", "--family", "static"), "--per-joint"),
+            (("--per-joint", "--family", "static"), "per_joint is about the missing torque"),
             (("--torque-noise-nm", "1"), "for --rehearse"),
             (("--free", "motor_strength", "--fix", "motor_strength=0.9"), "both free and fixed"),
-            (("--policy", "replay", "--search", "cma"), "leave --search out"),
+            (("--policy", "replay", "--search", "cma"), "leave the search at 'quantile' (option --search)"),
         ],
     )
     def test_options_that_would_do_nothing(self, surefoot, here, arguments, says) -> None:

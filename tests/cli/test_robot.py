@@ -99,7 +99,7 @@ def test_robot_new_then_check(surefoot, here, source) -> None:
         (["check", "."], ("has no robot.yaml",)),
         (["check", "empty"], ("empty", "found nothing")),
         (["check", "noise"], ("not a text file",)),
-        (["check", "model.xml"], ("is a model, not a robot.yaml", "robot new")),
+        (["check", "model.xml"], ("is a model, not a robot.yaml", "('surefoot robot new')")),
         (["check", "a" * 300], ("File name too long",)),
         (["check", "tiny/robot.yaml", "--out", "tiny/tiny.xml/x.png"], ("tiny.xml is a file",)),
         (["new", "none.xml"], ("none.xml does not exist",)),

@@ -251,7 +251,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("settings", "says"),
         [
-            ({"cost": "match-s-1"}, "to minimize match-s-1, give --search cma"),
+            ({"cost": "match-s-1"}, "to minimize match-s-1, give the search 'cma'"),
             ({"most_simulated_s": 0.0}, "most_simulated_s is 0"),
             ({"most_simulated_s": float("nan")}, "most_simulated_s is nan"),
         ],
@@ -440,9 +440,9 @@ class TestCommand:
         [
             (
                 ("--search", "cma", "--cost", "match-s-1"),
-                ("does not hold quaternion, base_position_m, base_velocity", "surefoot record --base"),
+                ("does not hold quaternion, base_position_m, base_velocity", "with its base", "option --cost"),
             ),
-            (("--cost", "match-s-20"), ("to minimize match-s-20, give --search cma",)),
+            (("--cost", "match-s-20"), ("to minimize match-s-20, give the search 'cma' (option --search)",)),
             (("--most-simulated-s", "-1"), ("most_simulated_s is -1", "above 0 s")),
             (("--search", "cma", "--cost", "match-s", "--rehearse"), ("match-s needs the base's state", "--cost")),
         ],

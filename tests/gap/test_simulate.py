@@ -44,5 +44,8 @@ class TestSimulator:
 
     def test_a_policy_that_falls_is_refused(self, go2) -> None:
         refuse_falling(0.5, go2, "the policy")
-        with pytest.raises(GapError, match=r"falls in 80% of the simulated episodes on go2.*surefoot doctor"):
+        with pytest.raises(
+            GapError, match=r"falls in 80% of the simulated episodes on go2.*as the doctor does"
+        ) as caught:
             refuse_falling(0.8, go2, "the policy")
+        assert caught.value.verb == "doctor"

@@ -247,8 +247,9 @@ class TestResuming:
         if "adaptation" in what:
             what = {"adaptation": by_type(go2, what["adaptation"])}
         small(go2, folder, tmp_path, 1)
-        with pytest.raises(SurefootError, match=f"{says}.*--restart"):
+        with pytest.raises(SurefootError, match=f"{says}.*or start over") as caught:
             small(go2, folder, tmp_path, 1, **what)
+        assert caught.value.argument == "restart"
         small(go2, folder, tmp_path, 1, restart=True, **what)
 
     def test_a_restart_that_is_killed_at_once_does_not_bring_the_old_run_back(self, go2, folder, tmp_path, monkeypatch):
@@ -259,8 +260,9 @@ class TestResuming:
 
     def test_a_broken_checkpoint_is_refused(self, go2, folder, tmp_path):
         (tmp_path / "checkpoint.safetensors").write_bytes(b"not one")
-        with pytest.raises(SurefootError, match=r"not a checkpoint.*--restart"):
+        with pytest.raises(SurefootError, match=r"not a checkpoint.*or start over") as caught:
             small(go2, folder, tmp_path)
+        assert caught.value.argument == "restart"
 
 
 class TestRefused:

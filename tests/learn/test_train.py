@@ -79,8 +79,9 @@ class TestTraining:
     def test_a_checkpoint_of_another_robot_is_refused(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=1)
         other = load_robot(HEXAPOD)
-        with pytest.raises(SurefootError, match=r"another robot.*--fresh"):
+        with pytest.raises(SurefootError, match=r"another robot.*or start over") as caught:
             small_train(other, tmp_path)
+        assert caught.value.argument == "fresh"
 
     def test_a_checkpoint_of_another_setting_is_refused_and_fresh_starts_over(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=1)

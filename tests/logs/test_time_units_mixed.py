@@ -83,13 +83,15 @@ class TestOneUnit:
         assert code == 0
         for text in (out, (here / "p.html").read_text()):
             assert f"time is in {unit}, not in seconds: its numbers are {factor:,.0f} times too large" in text
-            assert f"--time-unit {unit}" in text
+            assert f"with the time unit {unit}" in text
+        assert "(option --time-unit of 'surefoot log import')" in out
 
     def test_an_import_offers_the_option(self, surefoot, here, log, unit, factor):
         write_log(dataclasses.replace(log, time_s=log.time_s * factor), here / f"{unit}.parquet")
         code, _, error = surefoot("log", "import", f"{unit}.parquet", "--out", "a.parquet")
         assert code == 2
-        assert f"add --time-unit {unit}" in error
+        assert f"give the time unit {unit}" in error
+        assert "(option --time-unit)" in error
         assert surefoot("log", "import", f"{unit}.parquet", "--out", "a.parquet", "--time-unit", unit)[0] == 0
 
 

@@ -216,5 +216,5 @@ def test_symmetry_that_is_wrong(tmp_path: Path, value: object, part: str) -> Non
 
 def test_robot_that_is_not_there(tmp_path: Path) -> None:
     refused("gogo2", "no robot 'gogo2'", "go2")
-    refused(tmp_path, "has no robot.yaml", "surefoot robot new")
-    refused(HEXAPOD / "hexapod.xml", "is a model, not a robot.yaml", "surefoot robot new")
+    refused(tmp_path, "has no robot.yaml", "write a starter")
+    refused(HEXAPOD / "hexapod.xml", "is a model, not a robot.yaml", "write a starter")

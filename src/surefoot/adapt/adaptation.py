@@ -86,13 +86,13 @@ def adaptation_to_dict(adaptation: Adaptation) -> dict[str, Any]:
 def read_adaptation(path: Path, robot: Robot) -> Adaptation:
     """Read an adaptation of this robot, from its file or from the folder of a fit."""
     path = path / ADAPTATION if path.is_dir() else path
-    content = read_json(path, FitError, "the folder that `surefoot fit` wrote, or its adaptation.json")
+    content = read_json(path, FitError, "the folder that a fit wrote, or its adaptation.json")
     if not isinstance(content, dict) or content.get("surefoot_adaptation") != VERSION:
-        raise FitError(f"{path} is not an adaptation of version {VERSION}; `surefoot fit` writes one")
+        raise FitError(f"{path} is not an adaptation of version {VERSION}; a fit writes one", verb="fit")
     try:
         return adaptation_from_dict(content, robot)
     except SurefootError as reason:
-        raise FitError(f"{path}: {reason}") from None
+        raise FitError(f"{path}: {reason}", argument=reason.argument, verb=reason.verb) from None
 
 
 def adaptation_from_dict(content: dict[str, Any], robot: Robot) -> Adaptation:
@@ -167,7 +167,7 @@ def _fitted(entry: Any) -> Fitted:
         or not isinstance(entry["where"], (list, tuple))
         or entry["unit"] != PARAMETERS[entry["parameter"]].unit
     ):
-        raise FitError(f"flag, where or unit of {shown(entry['name'])} is not one that `surefoot fit` writes")
+        raise FitError(f"flag, where or unit of {shown(entry['name'])} is not one that a fit writes")
     if len(entry["where"]) > MOST_WHERE:
         raise FitError(
             f"{shown(entry['name'])} is shared by {len(entry['where']):,} joints or axes; a robot has at most"

@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from surefoot.cli.plain import say_plain
+from surefoot.cli.words import way_out
 from surefoot.console import Console, say
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import check_place, path_of, write_text
@@ -17,6 +18,15 @@ from surefoot.policy import OnnxPolicy
 from surefoot.policy.agents import BUILT_IN, with_policy_posture
 from surefoot.report.text import show_result
 from surefoot.robot import Robot, load_robot
+
+# Findings that an option mends, and of which verb, where it is another: the findings themselves name none.
+MENDED_BY: dict[str, tuple[str, str | None]] = {
+    "joint-names": ("robot", None),
+    "other-contract": ("robot", None),
+    "posture": ("policy", None),
+    "rate-said": ("robot", None),
+    "time-unit": ("time_unit", "log import"),
+}
 
 
 def doctor(
@@ -42,7 +52,7 @@ def doctor(
         html: also write a page with plots
     """
     if html is not None:
-        check_place(html, (".html", ".htm"))
+        check_place(html, (".html", ".htm"), argument="html")
     described = load_robot(robot)
     content = read_log(log)
     loaded = None if policy is None else _policy(policy, described)
@@ -52,6 +62,8 @@ def doctor(
         say_plain(_json(report))
     else:
         show_result(report, Console())
+        for code in dict.fromkeys(finding.code for finding in report.findings if finding.code in MENDED_BY):
+            say(Console(), f"to fix {code}: {way_out(*MENDED_BY[code]).strip(' ()')}")
     if html is not None:
         from surefoot.report.doctor_page import doctor_page
 

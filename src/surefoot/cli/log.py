@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.cli.words import way_out
 from surefoot.console import Console, cell, say
 from surefoot.errors import LogError
 from surefoot.files import check_place
@@ -89,7 +90,7 @@ def show(log: Annotated[Path, tyro.conf.Positional]) -> None:
     rate_hz = content.stated_hz
     trouble = None if rate_hz is None else trouble_with_time(content, 1 / rate_hz)
     if trouble is not None:
-        say(console, f"warning: {trouble[0]}; {trouble[1]}")
+        say(console, f"warning: {trouble[0]}; {trouble[1]}{way_out('time_unit', 'log import')}")
     for key, value in content.metadata.items():
         if key not in ("derived", "assumed", "notes", "source"):
             say(console, f"{key}: {_plain(value)}")

@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from surefoot.cli.plain import say_plain
+from surefoot.cli.words import way_out
 from surefoot.files import check_place, write_text
 from surefoot.logs.robot_log import read_log
 from surefoot.report.log_page import log_page, trouble_on_page
@@ -40,5 +41,5 @@ def plot(
     write_text(out, page)
     trouble = trouble_on_page(content, described)
     if trouble is not None:
-        say_plain(f"warning: {trouble[0]}; {trouble[1]}")
+        say_plain(f"warning: {trouble[0]}; {trouble[1]}{way_out('time_unit', 'log import')}")
     say_plain(f"wrote {out} ({len(page.encode()) / 1e6:.2f} MB)")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot import __version__
+from surefoot.cli.words import way_out
 from surefoot.errors import SurefootError, nearest, shown
 from surefoot.text import for_terminal, one_line
 from surefoot.watchdog import notice_interrupts
@@ -123,8 +124,7 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()  # here, where a reader that is gone can be answered
         return code
     except SurefootError as mistake:
-        option = "" if mistake.argument is None else f" (option --{mistake.argument.replace('_', '-')})"
-        return _refuse(f"{mistake}{option}")
+        return _refuse(f"{mistake}{way_out(mistake.argument, mistake.verb)}")
     except KeyboardInterrupt:
         print("surefoot: interrupted", file=sys.stderr)
         return 130

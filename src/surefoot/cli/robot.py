@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 
+from surefoot.cli.words import way_out
 from surefoot.console import Console, say
 from surefoot.errors import RobotError, SurefootError
 from surefoot.files import allow_overwriting, check_place, write_text
@@ -36,7 +37,7 @@ def check(path: Annotated[str, tyro.conf.Positional], out: Path | None = None) -
 
         render(robot, target)
     except SurefootError as reason:
-        say(Console(stderr=True), f"warning: no picture: {reason}", "yellow")
+        say(Console(stderr=True), f"warning: no picture: {reason}{way_out(reason.argument, reason.verb)}", "yellow")
     else:
         say(console, f"picture: {target}")
 

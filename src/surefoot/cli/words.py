@@ -1,4 +1,7 @@
-"""A command line from values: what was parsed, written down again, so that a result can say how to repeat it."""
+"""A command line from values: what was parsed, written down again, so that a result can say how to repeat it.
+
+And the option or the verb that mends what the library refuses, which does not speak of either.
+"""
 
 import dataclasses
 import shlex
@@ -23,8 +26,20 @@ def command_line(verb: str, positional: Iterable[object] = (), settings: Any = N
     return shlex.join(words)
 
 
+def way_out(argument: str | None, verb: str | None = None) -> str:
+    """What the command line adds to a sentence of the library: the option that mends it, and of which verb."""
+    command = None if verb is None else f"'surefoot {verb}'"
+    if argument is None:
+        return "" if command is None else f" ({command})"
+    return f" (option {_flag(argument)}{'' if command is None else f' of {command}'})"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def _option(name: str, value: object) -> list[str]:
-    flag = f"--{name.replace('_', '-')}"
+    flag = _flag(name)
     if value is None or value == ():
         return []
     if isinstance(value, bool):

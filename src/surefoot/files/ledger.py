@@ -1,14 +1,14 @@
 """What one verb reads and what it may write: no output is an input, and nobody else's file is replaced.
 
 The command line opens an `outputs` context for each verb. Inside it every reader notes the file it opens and every
-writer asks before it writes, so that a recording of a robot cannot be lost to a slip in `--out`, in whatever order the
-verb reads and writes. Files are told apart by device and inode: a hard link or a symlink to an input is the input. An
-input is never replaced, whatever the options say.
+writer asks before it writes, so that a recording of a robot cannot be lost to a slip in the name of the output, in
+whatever order the verb reads and writes. Files are told apart by device and inode: a hard link or a symlink to an input
+is the input. An input is never replaced, whatever the options say.
 
 A file may be replaced when the same verb wrote it and nobody changed it since. In a run folder the record says so: it
 keeps size and hash of each file (`run_folder`). Elsewhere the file says so itself, by a mark with a hash of the rest of
 the file (`seal`): Parquet, HTML, JSON, PNG, ONNX and safetensors files have room for one. Of what carries no mark (CSV,
-MP4, YAML, XML, Python) nobody can tell, and it is kept outside of run folders. `--overwrite` replaces all of these.
+MP4, YAML, XML, Python) nobody can tell, and it is kept outside of run folders. `overwrite` replaces all of these.
 Library calls outside of such a context write where they are told to.
 """
 
@@ -25,8 +25,8 @@ from surefoot.files.seal import Content, marked_by, unsealed_mark
 from surefoot.files.temporary import remove_abandoned
 
 _MARKED = (".parquet", ".html", ".htm", ".json", ".png", ".onnx", ".safetensors")
-_ELSEWHERE = "Choose another place for the output, or add --overwrite"
-_NOT_INPUT = "an input is never replaced, also not with --overwrite; choose another place for the output"
+_ELSEWHERE = "Choose another place for the output, or allow overwriting"
+_NOT_INPUT = "an input is never replaced, also where overwriting is allowed; choose another place for the output"
 
 
 class Outputs:
@@ -52,7 +52,9 @@ class Outputs:
         self._refuse_input(path)
         objection = self._objection(path)
         if objection is not None:
-            raise OutputError(f"{path} already exists, and {objection}; it was left as it is. {_ELSEWHERE}")
+            raise OutputError(
+                f"{path} already exists, and {objection}; it was left as it is. {_ELSEWHERE}", argument="overwrite"
+            )
         if _exists(path):
             self._claimed[_identity(path)] = path
 
@@ -83,7 +85,8 @@ class Outputs:
             self._refuse_input(path)
             if self._objection(path) is not None:
                 raise OutputError(
-                    f"{path} was written by somebody else in the meantime; it was left as it is. {_ELSEWHERE}"
+                    f"{path} was written by somebody else in the meantime; it was left as it is. {_ELSEWHERE}",
+                    argument="overwrite",
                 )
             self._claimed.pop(_identity(path), None)
             self._written.add(place)
@@ -109,10 +112,13 @@ class Outputs:
     def _claim_own_folder(self, held: RunFolder, name: str) -> None:
         path = held.path / name
         if _exists(path) and not path.is_dir():
-            raise OutputError(f"{path} is a file, where a folder will be written; choose another folder with --out")
+            raise OutputError(
+                f"{path} is a file, where a folder will be written; choose another folder", argument="out"
+            )
         if not held.owns(self.verb, name) and path.exists() and any(path.iterdir()) and not self.overwrite:
             raise OutputError(
-                f"{path} already exists, and {self._stranger(held, name)}; it was left as it is. {_ELSEWHERE}"
+                f"{path} already exists, and {self._stranger(held, name)}; it was left as it is. {_ELSEWHERE}",
+                argument="overwrite",
             )
         held.note(self.verb, name, None)
 
@@ -162,7 +168,7 @@ _current: ContextVar[Outputs | None] = ContextVar("outputs", default=None)
 @contextmanager
 def outputs(verb: str, overwrite: bool = False) -> Iterator[Outputs]:
     """Guard all that is read and written inside a `with`, for one verb; a step of a longer run inherits its
-    --overwrite.
+    `overwrite`.
     """
     around = _current.get()
     guard = Outputs(verb, overwrite or (around is not None and around.overwrite))
@@ -220,7 +226,7 @@ def remove_written(folder: Path, names: Iterable[str]) -> None:
     """Remove what verbs wrote into these folders of a run folder, by its record and by the folders' own.
 
     What no record names stays, and so do the folders that hold it. Symlinks are not followed. A file that was changed
-    after a verb wrote it is refused before anything is removed, unless --overwrite says that it may go.
+    after a verb wrote it is refused before anything is removed, unless `overwrite` says that it may go.
     """
     guard = _current.get()
     if guard is None:
@@ -265,7 +271,9 @@ def _refuse_changed(held: RunFolder, verb: str, name: str) -> None:
     if marked != (verb, True):
         known = held.verbs[verb][name] or marked[0] == verb  # a record of an older version knows the name alone
         why = f"was changed after 'surefoot {verb}' wrote it" if known else "may have been changed"
-        raise OutputError(f"{path} {why}; nothing was removed. Move it elsewhere, or add --overwrite")
+        raise OutputError(
+            f"{path} {why}; nothing was removed. Move it elsewhere, or allow overwriting", argument="overwrite"
+        )
 
 
 def _recorded(held: RunFolder) -> list[tuple[str, str]]:

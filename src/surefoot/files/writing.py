@@ -15,28 +15,31 @@ from surefoot.files.temporary import temporary_name
 LONGEST_NAME = 255  # bytes, on every file system that robots and laptops have
 
 
-def check_place(path: Path, endings: tuple[str, ...] = ()) -> None:
+def check_place(path: Path, endings: tuple[str, ...] = (), argument: str = "out") -> None:
     """Refuse a place where no file can be written, before the work that leads to the file; nothing is created.
 
     With `endings`, the name must end in one of them: a page that is called log.parquet is a slip of the hand.
+    `argument` is the one that names the place, for errors.
     """
-    _refuse_place(path)
+    _refuse_place(path, argument)
     if endings and path.suffix.lower() not in endings:
-        raise OutputError(f"{path} does not end in {' or '.join(endings)}; give the output such a name")
+        raise OutputError(
+            f"{path} does not end in {' or '.join(endings)}; give the output such a name", argument=argument
+        )
     ledger.claim(path)
 
 
 def check_folder(folder: Path, names: tuple[str, ...]) -> None:
     """Refuse a folder that a verb cannot or may not write these files into; the folder is held until the verb ends."""
-    _refuse_folder(folder)
+    _refuse_folder(folder, "out")
     for name in names:
         if name.endswith("/"):
             continue
         if (folder / name).is_dir():
             raise OutputError(
-                f"{folder / name} is a folder, where a file will be written; choose another folder with --out"
+                f"{folder / name} is a folder, where a file will be written; choose another folder", argument="out"
             )
-        _refuse_strange(folder / name)
+        _refuse_strange(folder / name, "out")
     ledger.claim_folder(folder, names)
 
 
@@ -50,7 +53,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as reason:
         raise OutputError(
-            f"cannot write to {folder}: {reason.strerror or reason}; choose another place with --out"
+            f"cannot write to {folder}: {reason.strerror or reason}; choose another place", argument="out"
         ) from None
     try:
         write(temporary)
@@ -85,40 +88,42 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     write_text(path, json.dumps({"written_by": ledger.mark(), **json_ready(content)}, indent=1, allow_nan=False) + "\n")
 
 
-def _refuse_place(path: Path) -> None:
+def _refuse_place(path: Path, argument: str = "out") -> None:
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
         raise OutputError(
-            f"cannot write {path}: a name is longer than {LONGEST_NAME} bytes; choose a shorter one with --out"
+            f"cannot write {path}: a name is longer than {LONGEST_NAME} bytes; choose a shorter one", argument=argument
         )
     try:
         if path.is_dir():
-            raise OutputError(f"{path} is a folder; give the name of a file with --out")
-        _refuse_strange(path)
+            raise OutputError(f"{path} is a folder; give the name of a file", argument=argument)
+        _refuse_strange(path, argument)
     except (OSError, ValueError) as reason:
         raise OutputError(
-            f"cannot write {path}: {getattr(reason, 'strerror', None) or reason}; choose another place with --out"
+            f"cannot write {path}: {getattr(reason, 'strerror', None) or reason}; choose another place",
+            argument=argument,
         ) from None
-    _refuse_folder(path.parent)
+    _refuse_folder(path.parent, argument)
 
 
-def _refuse_strange(path: Path) -> None:
+def _refuse_strange(path: Path, argument: str) -> None:
     """Moving a file over /dev/null would take it from the whole system, and opening a pipe waits for ever."""
     if path.exists() and not path.is_file():
-        raise OutputError(f"{path} is not an ordinary file; choose another place with --out")
+        raise OutputError(f"{path} is not an ordinary file; choose another place", argument=argument)
 
 
-def _refuse_folder(folder: Path) -> None:
+def _refuse_folder(folder: Path, argument: str) -> None:
     try:
         above = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
         if not above.is_dir():
             raise OutputError(
-                f"cannot write to {folder}: {above} is a file, not a folder; choose another place with --out"
+                f"cannot write to {folder}: {above} is a file, not a folder; choose another place", argument=argument
             )
         if not os.access(above, os.W_OK | os.X_OK):
             raise OutputError(
-                f"cannot write to {folder}: no permission to write to {above}; choose another place with --out"
+                f"cannot write to {folder}: no permission to write to {above}; choose another place", argument=argument
             )
     except (OSError, ValueError) as reason:
         raise OutputError(
-            f"cannot write to {folder}: {getattr(reason, 'strerror', None) or reason}; choose another place with --out"
+            f"cannot write to {folder}: {getattr(reason, 'strerror', None) or reason}; choose another place",
+            argument=argument,
         ) from None

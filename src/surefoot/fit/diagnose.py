@@ -50,11 +50,11 @@ class Suspect:
 ADVICE: dict[Kind, str] = {
     "numbers": "numbers of the model are wrong: identify them",
     "physics": "physics is missing: no number of the model stands for it; it takes a torque of its own",
-    "world": "the world is another: adapt to it, or train over its whole range (surefoot train --randomization)",
+    "world": "the world is another: adapt to it, or train over its whole range (domain randomization)",
 }
 UNKNOWN = (
     "nothing that was tried explains most of it: look at the worst channels, and train over wider ranges meanwhile"
-    " (surefoot train --randomization seed)"
+    " (the randomization 'seed')"
 )
 ALREADY_FREE = {"armature_kgm2", "dry_friction_nm", "viscous_friction_nms"}  # in a fit
 COMMON = ("delay_s", "torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")

@@ -86,7 +86,8 @@ class FitSettings:
         check_cost(self.cost)
         if self.cost != "wasserstein" and self.search == "quantile":
             raise FitError(
-                f"the quantile search closes the Wasserstein distance; to minimize {self.cost}, give --search cma"
+                f"the quantile search closes the Wasserstein distance; to minimize {self.cost}, give the search 'cma'",
+                argument="search",
             )
         if self.most_simulated_s is not None and not self.most_simulated_s > 0:
             raise FitError(f"most_simulated_s is {self.most_simulated_s:g}; it must be a time above 0 s")

@@ -161,7 +161,7 @@ def _missing(result: FitResult) -> str:
         len(knob.where) > 1 and not PARAMETERS[knob.parameter].shared and not _added(knob)
         for knob in result.adaptation.knobs
     ):
-        return "Joints that were tied together may differ: untie them (--tie none) before physics is blamed."
+        return "Joints that were tied together may differ: untie them (tie 'none') before physics is blamed."
     return "Physics is missing, not numbers: no values of these parameters make this simulator move as the robot does."
 
 

@@ -140,7 +140,8 @@ class Fit:
         if after.gap.fallen > self.settings.most_falling:
             raise MatchesByFalling(
                 f"the best simulator found falls in {after.gap.fallen:.0%} of the episodes and the robot did not: it"
-                " matches by falling, and is refused; free fewer parameters, or tighten their bounds with --priors"
+                " matches by falling, and is refused; free fewer parameters, or tighten their bounds in the priors",
+                argument="priors",
             )
         if after.gap.fallen > FALLING + before.gap.fallen:
             self.remarks.append(

@@ -42,8 +42,9 @@ def refuse_unknown_base(log: RobotLog) -> None:
     if missing:
         raise GapError(
             "match-s puts the simulator back into the robot's whole state again and again, and the log does not hold"
-            f" {', '.join(missing)}; record with motion capture (a virtual robot with `surefoot record --base`), or"
-            " choose a cost that needs joints alone (wasserstein)"
+            f" {', '.join(missing)}; record with motion capture (a virtual robot: with its base), or choose a cost that"
+            " needs joints alone (wasserstein)",
+            argument="cost",
         )
 
 

@@ -29,7 +29,7 @@ EDGE_S = 0.4  # about a step: over this time at both ends, ticks come to count
 FEWEST_PIECES = 2  # a floor needs the robot against itself
 LEAST_S = 5.0  # of compared time in all
 LONGEST_SETTLE_S = 60.0
-GOOD_LOG = "record more (64 episodes of 4 s make a good log), or see with `surefoot doctor` what was cut"
+GOOD_LOG = "record more (64 episodes of 4 s make a good log), or see in the doctor's report what was cut"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +84,8 @@ def schedule_of(
     posture = log.metadata.get("posture")
     if isinstance(posture, str) and posture != robot.posture.name and not replay:
         raise GapError(
-            f"the log is of a robot in the posture {shown(posture)}, and not {robot.posture.name!r}; give its policy"
-            " with --policy"
+            f"the log is of a robot in the posture {shown(posture)}, and not {robot.posture.name!r}; give its policy",
+            argument="policy",
         )
     dt_s = contract.control_dt_s
     settle = round(settle_s * contract.control_hz)
@@ -106,12 +106,15 @@ def schedule_of(
     if len(pieces) < FEWEST_PIECES:
         raise GapError(
             f"{'only one episode' if pieces else 'no episode'} of the log has {settle_s + SHORTEST_S:g} s of unbroken,"
-            f" usable walking; the robot is also compared with itself, which takes at least {FEWEST_PIECES}: {GOOD_LOG}"
+            f" usable walking; the robot is also compared with itself, which takes at least {FEWEST_PIECES}:"
+            f" {GOOD_LOG}",
+            verb="doctor",
         )
     if compared_s < LEAST_S:
         raise GapError(
             f"{compared_s:.1f} s of the log can be compared, after settling; at least {LEAST_S:g} s are needed:"
-            f" {GOOD_LOG}"
+            f" {GOOD_LOG}",
+            verb="doctor",
         )
     longest = max(rows.stop - rows.start for rows in pieces)
     command, counted = np.zeros((len(pieces), longest, 3)), np.zeros((len(pieces), longest), dtype=bool)
@@ -182,20 +185,25 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
         robot = log.metadata.get("robot")
         raise GapError(
             f"the log is of another robot{f' ({robot})' if isinstance(robot, str) else ''} than {contract.robot}: its"
-            f" joints are {_few(log.joints)}, and not {_few(contract.joints)}; give the robot that wrote it with"
-            " --robot, or name the joints in the import's --map"
+            f" joints are {_few(log.joints)}, and not {_few(contract.joints)}; give the robot that wrote it, or"
+            " name the joints in the map file when you import it",
+            argument="robot",
         )
     if log.joints != contract.joints:
         raise GapError(
-            f"the log's joints ({_few(log.joints)}) stand in another order than the robot's ({_few(contract.joints)}); "
-            "import it again with `surefoot log import --robot`"
+            f"the log's joints ({_few(log.joints)}) stand in another order than the robot's"
+            f" ({_few(contract.joints)}); import it again for this robot",
+            argument="robot",
+            verb="log import",
         )
     assumed = log.metadata.get("assumed")
     if not replay and isinstance(assumed, dict) and "command" in assumed and not np.any(log.command):
         raise GapError(
             "the log has no velocity commands, so the policy cannot be run as it was on the robot; record them, or give"
-            " them in the import's --map (legs in the air, with no policy at all, are fitted with `surefoot fit"
-            " --policy replay`)"
+            " them in the map file when you import it (legs in the air, with no policy at all, are fitted with the"
+            " policy 'replay')",
+            argument="map",
+            verb="log import",
         )
     if not np.isfinite(log.action).any() or not np.any(log.action):
         raise GapError(
@@ -209,10 +217,10 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
         )
     for name in ("time_s", *REQUIRED):
         if not np.isfinite(getattr(log, name)[usable]).all():
-            raise GapError(f"{name} holds values that are not finite; `surefoot doctor` says where")
+            raise GapError(f"{name} holds values that are not finite; the doctor's report says where", verb="doctor")
     trouble = trouble_with_time(log, contract.control_dt_s)
     if trouble is not None:
-        raise GapError(f"its {trouble[0]}; {trouble[1]}")
+        raise GapError(f"its {trouble[0]}; {trouble[1]}", argument="time_unit", verb="log import")
     if not 0.8 < float(np.median(measured)) / contract.control_dt_s < 1.25:
         raise GapError(
             f"the log has a row every {1e3 * float(np.median(measured)):.3g} ms and the robot's policy acts every"
@@ -238,8 +246,9 @@ def _from_the_start(pieces: list[slice], log: RobotLog, robot: Robot) -> list[sl
     if pieces and not kept:
         raise GapError(
             "no episode of the log can be used from its own start, where the robot rises to the posture"
-            f" {robot.posture.name!r}: the simulator starts level, and cannot begin in the middle of a walk; see with"
-            " `surefoot doctor` what was cut, or record each episode from before the robot rises"
+            f" {robot.posture.name!r}: the simulator starts level, and cannot begin in the middle of a walk;"
+            " record each episode from before the robot rises, or see in the doctor's report what was cut",
+            verb="doctor",
         )
     return kept
 

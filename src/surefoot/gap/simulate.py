@@ -167,6 +167,7 @@ def refuse_falling(fallen: float, robot: Robot, label: str) -> None:
     if fallen > 0.5:
         raise GapError(
             f"{label} falls in {fallen:.0%} of the simulated episodes on {robot.name}, so the two cannot be compared;"
-            " check that policy, robot.yaml and log belong together, and that its actions are finite numbers"
-            " (`surefoot doctor LOG --policy`, `surefoot evaluate`)"
+            " check that policy, robot.yaml and log belong together, as the doctor does, and that its actions are"
+            " finite numbers",
+            verb="doctor",
         )

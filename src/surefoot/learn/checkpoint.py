@@ -23,8 +23,8 @@ def save(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) ->
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
-def load(path: Path, start_over: str = "--fresh") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Read them back; `start_over` is the option that forgets them, for the message."""
+def load(path: Path, start_over: str = "fresh") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Read them back; `start_over` is the argument that forgets them, for the error."""
     try:
         # not noted as an input: training goes on in the same file
         check_input(path, SurefootError, "a checkpoint", MOST_BYTES, note=False)
@@ -40,5 +40,6 @@ def load(path: Path, start_over: str = "--fresh") -> tuple[dict[str, torch.Tenso
         return tensors, state
     except (OSError, SafetensorError, KeyError, ValueError) as reason:
         raise SurefootError(
-            f"{path} is not a checkpoint that can be read ({reason}); train into another folder, or with {start_over}"
+            f"{path} is not a checkpoint that can be read ({reason}); train into another folder, or start over",
+            argument=start_over,
         ) from None

@@ -202,7 +202,7 @@ def finetune(
         write_chain(path, robot.contract, start.trained(learner.network), says)
 
     compared = (*COMPARED, "policy", "adaptation", "finetune")
-    course = Course(config, compared, "--restart", ppo, seed, make_env, make_learner, begin, write, prepare)
+    course = Course(config, compared, "restart", ppo, seed, make_env, make_learner, begin, write, prepare)
     written = learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
     if settings.trim_s:
         chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(read_model(written)))

@@ -78,7 +78,7 @@ class Course:
 
     config: dict[str, Any]  # all that determines it, as JSON
     compared: tuple[str, ...]  # the keys of it that a checkpoint must share
-    start_over: str  # the option that forgets a checkpoint, for messages
+    start_over: str  # the argument that forgets a checkpoint, for errors
     settings: PPOSettings
     seed: int
     make_env: Callable[[int], WalkEnv]  # from a seed
@@ -233,23 +233,24 @@ def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[s
                 inner = next(k for k in {**was, **now} if was.get(k) != now.get(k))
                 key, was, now = f"{key}.{inner}", was.get(inner), now.get(inner)
             raise SurefootError(
-                f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another --out, or"
-                f" start over with {course.start_over}"
+                f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another"
+                " folder, or start over",
+                argument=course.start_over,
             )
     return tensors, _checked(tensors, state, path, course.start_over)
 
 
 def _checked(tensors: dict[str, torch.Tensor], state: dict[str, Any], path: Path, start_over: str) -> dict[str, Any]:
     """What a checkpoint says of how far it is; a damaged one is refused before it spoils what comes after."""
-    damaged = f"{path} is damaged: {{}}; train into another folder, or start over with {start_over}"
+    damaged = f"{path} is damaged: {{}}; train into another folder, or start over"
     for key in ("iteration", "runs"):
         if not isinstance(state.get(key), int) or isinstance(state[key], bool) or not 0 <= state[key] <= MOST_COUNTED:
-            raise SurefootError(damaged.format(f"{key} is {shown(state.get(key))}"))
+            raise SurefootError(damaged.format(f"{key} is {shown(state.get(key))}"), argument=start_over)
     if not is_number(state.get("elapsed_s")) or state["elapsed_s"] < 0:
-        raise SurefootError(damaged.format(f"elapsed_s is {shown(state.get('elapsed_s'))}"))
+        raise SurefootError(damaged.format(f"elapsed_s is {shown(state.get('elapsed_s'))}"), argument=start_over)
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise SurefootError(damaged.format(f"{name} holds numbers that are not finite"))
+            raise SurefootError(damaged.format(f"{name} holds numbers that are not finite"), argument=start_over)
     return {
         "iteration": state["iteration"],
         "elapsed_s": state["elapsed_s"],

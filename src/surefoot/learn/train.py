@@ -81,7 +81,7 @@ def train(
     def write(path: Path, learner: Learner) -> None:
         write_mlp(path, contract, learner.layers(), settings.activation, metadata=says)
 
-    course = Course(config, COMPARED, "--fresh", settings, seed, make_env, make_learner, begin, write)
+    course = Course(config, COMPARED, "fresh", settings, seed, make_env, make_learner, begin, write)
     return learn(course, out, Length(iterations), threads=threads, fresh=fresh, show=show, inspect=inspect)
 
 

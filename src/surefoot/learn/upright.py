@@ -46,8 +46,8 @@ def hind_legs(robot: Robot) -> tuple[Leg, Leg]:
     legs = find_legs(robot)
     if len(legs) < 4:
         raise TaskError(
-            f"{robot.name} has {len(legs)} legs, and standing up on the hind ones takes at least 4; `surefoot train"
-            " walk` is for robots that walk on all their legs"
+            f"{robot.name} has {len(legs)} legs, and standing up on the hind ones takes at least 4; the task 'walk'"
+            " is for robots that walk on all their legs"
         )
     if robot.mirror is None:
         raise TaskError(
@@ -91,7 +91,7 @@ def stand_on_hind_legs(robot: Robot) -> StandingPose:
             best, least = point, score
     stand = scale.weigh(np.round(low + best * (high - low), 4))
     share = np.abs(stand.torque_nm) / np.array(robot.contract.torque_limit_nm)
-    way_out = "`surefoot train my_task.py` takes a task with a posture of your own"
+    way_out = "write a task of your own, with a posture that it can hold"
     if stand.off_m > BALANCED_M or scale.crowded(stand.posture):
         raise TaskError(
             f"{robot.name} has no pose in which its centre of mass is above {left.feet[0]} and {right.feet[0]} and the"

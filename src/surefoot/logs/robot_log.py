@@ -121,8 +121,9 @@ def write_log(log: RobotLog, path: str | Path) -> str:
         with open(temporary, "wb") as file:  # not by its name, which pyarrow would read as an address and as UTF-8
             pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
-    write_whole(path, write)
-    return file_hash(path)
+    place = Path(path)
+    write_whole(place, write)
+    return file_hash(place)
 
 
 def read_log(path: str | Path) -> RobotLog:

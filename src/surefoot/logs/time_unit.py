@@ -82,7 +82,7 @@ def trouble_with_time(log: RobotLog, control_dt_s: float) -> tuple[str, str] | N
     parts = [f"in {unit or 'seconds'} in {_episodes(numbers)}" for unit, numbers in units.items()]
     return (
         f"time is {', '.join(parts[:-1])} and {parts[-1]}: no one factor corrects it",
-        "import the recordings of each unit on their own, each with its own --time-unit, and give the logs together",
+        "import the recordings of each unit on their own, each with its own time unit, and give the logs together",
     )
 
 
@@ -93,10 +93,7 @@ def about_unit(unit: str) -> str:
 
 def way_out(unit: str) -> str:
     """How to correct it, for a sentence."""
-    return (
-        f"divide the time by {UNITS[unit]:,.0f}: 'surefoot log import LOG --time-unit {unit} --out fixed.parquet'"
-        " does it"
-    )
+    return f"divide the time by {UNITS[unit]:,.0f}, or import the log again with the time unit {unit}"
 
 
 def _episodes(numbers: list[int]) -> str:

@@ -76,11 +76,13 @@ class FineTuneOptions:
 
     def __post_init__(self) -> None:
         """Refuse what trains nothing."""
-        too_few = self.iterations is not None and self.iterations < (0 if self.trim_s else 1)
-        if not (self.minutes > 0 and np.isfinite(self.minutes)) or too_few:
+        if not (self.minutes > 0 and np.isfinite(self.minutes)):
+            raise SurefootError(f"minutes is {self.minutes:g}; fine-tuning needs a time above 0", argument="minutes")
+        if self.iterations is not None and self.iterations < (0 if self.trim_s else 1):
             raise SurefootError(
-                "fine-tuning needs a time above 0 with --minutes, or at least 1 with --iterations; with --trim-s, 0"
-                " only trims"
+                f"iterations is {self.iterations}; fine-tuning needs at least 1, or 0 to trim only, with a trim_s above"
+                " 0",
+                argument="iterations",
             )
         if self.seed < 0:
             raise SurefootError(f"the seed is {self.seed}; it must be a whole number from 0 on")

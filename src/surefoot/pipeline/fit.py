@@ -115,9 +115,15 @@ class FitOptions:
     def _refuse_idle(self, settings: FitSettings, replay: bool) -> None:
         """Options that would do nothing are refused rather than ignored."""
         if self.per_joint and self.family == "static":
-            raise FitError("--per-joint is about the missing torque, which --family static does not search")
+            raise FitError(
+                "per_joint is about the missing torque, which the static family does not search; choose another family",
+                argument="family",
+            )
         if replay and self.search != "quantile":
-            raise FitError("replayed recordings are compared tick by tick, by the quantile search; leave --search out")
+            raise FitError(
+                "replayed recordings are compared tick by tick, by the quantile search; leave the search at 'quantile'",
+                argument="search",
+            )
         whole = {name for name, value in settings.fix.items() if not isinstance(value, dict)}
         both = {name.partition("[")[0] for name in self.free} & whole
         if both:
@@ -228,7 +234,7 @@ class PhysicsFit(Shown):
 def read_fit(place: Path, robot: Robot) -> PhysicsFit:
     """A fit from its folder or its fit.json."""
     path = place / FIT if place.is_dir() else place
-    content = read_json(path, FitError, "the folder that `surefoot fit` wrote, or its fit.json")
+    content = read_json(path, FitError, "the folder that a fit wrote, or its fit.json")
     try:
         return PhysicsFit.from_dict(content, robot)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
@@ -351,9 +357,14 @@ def fixed(words: tuple[str, ...]) -> dict[str, Any]:
         try:
             value = float(text)
         except ValueError:
-            raise FitError(f"--fix {word!r} must be name=value, such as delay_s=0.005") from None
+            raise FitError(
+                f"a fixed parameter is {word!r}; it must be name=value, such as delay_s=0.005", argument="fix"
+            ) from None
         if not equals or (bracket and not pattern.endswith("]")):
-            raise FitError(f"--fix {word!r} must be name=value or name[joints]=value, such as delay_s=0.005")
+            raise FitError(
+                f"a fixed parameter is {word!r}; it must be name=value or name[joints]=value, such as delay_s=0.005",
+                argument="fix",
+            )
         if bracket:
             held = values.setdefault(name, {})
             if not isinstance(held, dict):

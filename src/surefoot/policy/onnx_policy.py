@@ -7,7 +7,6 @@ while idle, so that they neither fight with the simulator's threads nor depend o
 
 import dataclasses
 import hashlib
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,12 +63,9 @@ class OnnxPolicy:
         text = metadata.pop(CONTRACT_KEY, None)
         metadata.pop(WRITTEN_BY, None)
         if text is None:
-            words = (
-                f"surefoot policy attach {shlex.quote(str(path))} --robot ROBOT --out"
-                f" {shlex.quote(path.stem + '-attached.onnx')}"
-            )
             raise PolicyError(
-                f"{path} does not say for which robot it was made; run '{words}' with the robot it was trained on"
+                f"{path} does not say for which robot it was made; attach the contract of the robot it was trained on",
+                verb="policy attach",
             )
         contract = Contract.from_json(text, str(path))
         session = _session(content, path, threads)
@@ -92,7 +88,9 @@ class OnnxPolicy:
             raise PolicyError(
                 f"{self.name} was made for another robot than this {contract.robot!r} (the policy's value against the"
                 f" robot's): {'; '.join(differences)}; give the robot.yaml it was trained with, or, where the file is"
-                " wrong about itself, correct it with 'surefoot policy attach --replace'"
+                " wrong about itself, attach this robot's contract in place of its own",
+                argument="replace",
+                verb="policy attach",
             )
 
     def run(self, observation: np.ndarray) -> np.ndarray:
@@ -133,8 +131,9 @@ def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = Fa
     differences = [] if carried is None else carried.differences(robot.contract)
     if differences and not replace:
         raise PolicyError(
-            f"{source} already carries a contract that differs from the robot's: {'; '.join(differences)}; add"
-            " --replace where the file is wrong and the robot right"
+            f"{source} already carries a contract that differs from the robot's: {'; '.join(differences)};"
+            " replace it where the file is wrong and the robot right",
+            argument="replace",
         )
     contract = robot.contract
     if carried is not None and POSTURE_KEY in metadata:

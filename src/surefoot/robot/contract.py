@@ -102,7 +102,7 @@ class Contract:
             content = parse_json(text)
         except ValueError:
             raise PolicyError(
-                f"the contract inside {source} is not valid JSON; attach it again with 'surefoot policy attach'"
+                f"the contract inside {source} is not valid JSON; attach it again", verb="policy attach"
             ) from None
         return _contract_from_dict(content, source)
 
@@ -176,7 +176,8 @@ def _contract_from_dict(content: Any, source: str) -> Contract:
             f"the contract inside {source} does not fit this version"
             + (f"; it lacks {', '.join(missing)}" if missing else "")
             + (f"; it has the unknown {', '.join(map(str, extra))}" if extra else "")
-            + "; attach it again with 'surefoot policy attach'"
+            + "; attach it again",
+            verb="policy attach",
         )
     try:
         joints = tuple(str(name) for name in content["joints"])
@@ -203,13 +204,13 @@ def _contract_from_dict(content: Any, source: str) -> Contract:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise PolicyError(
-            f"the contract inside {source} holds something that is not a number where one is needed; attach it again"
-            " with 'surefoot policy attach'"
+            f"the contract inside {source} holds something that is not a number where one is needed; attach it again",
+            verb="policy attach",
         ) from None
     if any(len(values) != len(joints) for values in (*numbers.values(), limits)) or not joints:
         raise PolicyError(
-            f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again"
-            " with 'surefoot policy attach'"
+            f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again",
+            verb="policy attach",
         )
     scalars = {"action_clip": (action_clip,), "control_hz": (control_hz,)}
     ranges = {"position_limit_rad": sum(limits, ()), "command_range": (*vx, *vy, *wz)}
@@ -217,7 +218,8 @@ def _contract_from_dict(content: Any, source: str) -> Contract:
         if (largest := max(map(abs, values))) > LARGEST.get(key, math.inf):
             raise PolicyError(
                 f"the contract inside {source}: {key} is {largest:g}, and no robot has more than {LARGEST[key]:g};"
-                " attach it again with 'surefoot policy attach'"
+                " attach it again",
+                verb="policy attach",
             )
     observation = parse_observation(content["observation"], f"the observation of {source}", PolicyError)
     return Contract(

@@ -1,6 +1,5 @@
 """Reading `robot.yaml`: every value checked, every mistake answered with one sentence."""
 
-import shlex
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -115,15 +114,14 @@ def find_robot(name_or_path: str | Path) -> Path:
     if path.is_file():
         if path.suffix.lower() in (".xml", ".urdf", ".mjcf"):
             raise RobotError(
-                f"{path} is a model, not a robot.yaml; 'surefoot robot new {shlex.quote(str(path))}' writes one"
-                " beside it"
+                f"{path} is a model, not a robot.yaml; write a starter robot.yaml from it", verb="robot new"
             )
         return path
     shipped = {folder.name: folder for folder in shipped_robots()}
     if str(name_or_path) in shipped:
         return shipped[str(name_or_path)] / "robot.yaml"
     if path.is_dir():
-        raise RobotError(f"the folder {path} has no robot.yaml; 'surefoot robot new MODEL' writes one")
+        raise RobotError(f"the folder {path} has no robot.yaml; write a starter from a model", verb="robot new")
     raise RobotError(
         f"no robot {shown(str(name_or_path))}: give a shipped name ({', '.join(shipped)}), or the path of a robot.yaml"
     )

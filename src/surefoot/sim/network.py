@@ -116,7 +116,7 @@ def read_network(content: Any, robot: Robot, error: type[SurefootError]) -> Netw
         or not isinstance(content.get("groups"), list)
     ):
         raise error(
-            f"the network is {shown(content)}; it must hold 'adds' (torque or action) and 'groups', as `surefoot fit`"
+            f"the network is {shown(content)}; it must hold 'adds' (torque or action) and 'groups', as a fit"
             " writes them"
         )
     groups = tuple(_group(entry, robot, error) for entry in content["groups"])

@@ -82,7 +82,7 @@ def load_twin(name_or_path: str | Path) -> Twin:
     try:
         return _twin(content, path)
     except SurefootError as reason:
-        raise TwinError(f"{path}: {reason}") from None
+        raise TwinError(f"{path}: {reason}", argument=reason.argument, verb=reason.verb) from None
 
 
 def _find(name: str) -> Path:

@@ -108,7 +108,8 @@ def check_video(path: Path, robot: Robot, seconds: float, width: int, height: in
     if path.suffix.lower() == ".gif" and frames * width * height > MOST_GIF_PIXELS:
         raise SurefootError(
             f"a GIF of {seconds:g} s at {width} × {height} is too large; write an .mp4, or a GIF that is shorter or"
-            " smaller (--seconds, --width, --height)"
+            " smaller",
+            argument="seconds",
         )
     if path.suffix.lower() == ".mp4":
         _ffmpeg()

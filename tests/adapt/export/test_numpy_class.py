@@ -187,9 +187,9 @@ def example(source: str) -> tuple[str, str]:
 class TestRefused:
     @pytest.mark.parametrize("settings", [{}, {"dry_friction_nm": 0.3, "delay_s": 0.01}, {"residual_constant_nm": 0.0}])
     def test_nothing_added(self, go2, settings, tmp_path) -> None:
-        with pytest.raises(FitError, match="adds no torque and moves no targets; --to mjcf"):
+        with pytest.raises(FitError, match="adds no torque and moves no targets; export it as 'mjcf'"):
             numpy_class(found(go2, settings), go2)
-        with pytest.raises(FitError, match="adds no torque and moves no targets; --to mjcf"):
+        with pytest.raises(FitError, match="adds no torque and moves no targets; export it as 'mjcf'"):
             write_onnx(tmp_path / "residual.onnx", found(go2, settings), go2)
         assert not list(tmp_path.iterdir())
 

@@ -107,7 +107,8 @@ def added(adapted: Adapted) -> tuple[AddedTerms, ...]:
             parts.append(AddedTerms(adds, terms, net))
     if not parts:
         raise FitError(
-            "the adaptation adds no torque and moves no targets; --to mjcf writes the model with what it changes"
+            "the adaptation adds no torque and moves no targets; export it as 'mjcf', the model with what it changes",
+            argument="to",
         )
     return tuple(parts)
 

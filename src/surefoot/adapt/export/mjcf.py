@@ -55,7 +55,7 @@ def write_mjcf(path: Path, adaptation: Adaptation, robot: Robot) -> None:
     """Write the robot's model with the adaptation, once MuJoCo has loaded it and every value is in it."""
     check_place(path, (".xml",))
     if path.resolve() in files_of(robot.model_path):
-        raise FitError(f"{path} is the robot's own model, which stays as it is; choose another place with --out")
+        raise FitError(f"{path} is the robot's own model, which stays as it is; choose another place", argument="out")
     adapted = adapt(adaptation, robot)
     text = _text(adapted, path.parent)
 
@@ -318,7 +318,8 @@ def _relative_files(text: str, folder: Path) -> str:
         except ValueError:  # Windows
             raise FitError(
                 f"{element.attrib[key]} and {folder} are on different drives, so that no path leads from one to the"
-                " other; choose another place with --out"
+                " other; choose another place",
+                argument="out",
             ) from None
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 

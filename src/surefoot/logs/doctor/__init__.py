@@ -191,7 +191,7 @@ def _joint_order(log: RobotLog, robot: Robot) -> tuple[list[int] | None, list[Fi
                 f"the log's joints are {listed(log.joints, 12)}"
                 + (f"; {unknown[0]!r} is not the robot's{hint}" if unknown else ""),
                 "without names nobody knows which column is which joint",
-                "name the joints as robot.yaml does when importing, or give the right --robot",
+                "name the joints as robot.yaml does when importing, or give the right robot",
                 joints=tuple(missing),
             )
         ]
@@ -238,9 +238,9 @@ def _posture(log: RobotLog, robot: Robot) -> list[Finding]:
         Finding(
             "posture",
             "error",
-            f"the log is of a robot in the posture {shown(said)}; give its policy with --policy",
+            f"the log is of a robot in the posture {shown(said)}; give its policy",
             f"it is looked at as {robot.posture.name!r}",
             "what is up, ahead and fallen is another direction in another posture",
-            "give the policy that the robot ran with --policy: its file says how it stands",
+            "give the policy that the robot ran: its file says how it stands",
         )
     ]

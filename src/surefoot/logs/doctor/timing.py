@@ -132,7 +132,7 @@ def _rate(period: float, contract: Contract, log: RobotLog) -> list[Finding]:
                 f"the log says that control ran at {said:g} Hz, the robot's contract says {contract.control_hz:g} Hz",
                 f"control_hz in the log's metadata: {said:g}",
                 "the rollouts would run at another rate than the robot did",
-                "give the robot.yaml that the log was recorded with (--robot)",
+                "give the robot.yaml that the log was recorded with",
             )
         )
     return findings

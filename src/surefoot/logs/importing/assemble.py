@@ -86,7 +86,8 @@ def _refuse_incomplete(recordings: Sequence[Recording], n_joints: int) -> None:
     if problems:
         raise LogError(
             f"{'; '.join(problems)}. A log of this robot needs both, for {n_joints} joints; where they are there, say"
-            " so in a map file (--map): 'joint_position: COLUMNS' and 'target: COLUMNS' or 'action: COLUMNS'"
+            " so in a map file: 'joint_position: COLUMNS' and 'target: COLUMNS' or 'action: COLUMNS'",
+            argument="map",
         )
 
 

@@ -63,7 +63,8 @@ def _in_order(channel: RecordedChannel, role: str, joints: JointNames, path: Pat
         if values.shape[1] != len(joints.joints):
             raise LogError(
                 f"{path}: {channel.source}, for {role}, has {values.shape[1]} columns without names for"
-                f" {len(joints.joints)} joints; list the joint of each column in the map file (--map): 'joints: [...]'"
+                f" {len(joints.joints)} joints; list the joint of each column in the map file: 'joints: [...]'",
+                argument="map",
             )
         return values
     found = [joints.find(name) for name in channel.names]
@@ -71,6 +72,7 @@ def _in_order(channel: RecordedChannel, role: str, joints: JointNames, path: Pat
     if missing:
         raise LogError(
             f"{path}: {channel.source}, for {role}, lacks the joints {', '.join(missing)} of the robot; where they have"
-            " other names, say 'joints: {theirs: ours}' in the map file (--map)"
+            " other names, say 'joints: {theirs: ours}' in the map file",
+            argument="map",
         )
     return values[:, [found.index(joint) for joint in joints.joints]]

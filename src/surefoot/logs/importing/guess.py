@@ -260,15 +260,16 @@ def _guessed(
     if table.kind == "LeRobot" and "action" in claims and not {"action", "target"} & set(map_file.rules):
         raise LogError(
             f"{table.path}: the feature 'action' of a LeRobot folder may hold joint targets or a policy's output; say"
-            f" 'target: {claims['action'][0].pattern}' or 'action: {claims['action'][0].pattern}' in the map file"
-            " (--map)"
+            f" 'target: {claims['action'][0].pattern}' or 'action: {claims['action'][0].pattern}' in the map file",
+            argument="map",
         )
     for role, rivals in claims.items():
         if len(rivals) > 1 and role not in map_file.rules:
             either = " and ".join(group.pattern for group in rivals)
             raise LogError(
-                f"{table.path}: {either} could each be the {role}; choose one in the map file (--map): '{role}:"
-                f' "{rivals[0].pattern}"\''
+                f"{table.path}: {either} could each be the {role}; choose one in the map file: '{role}:"
+                f' "{rivals[0].pattern}"\'',
+                argument="map",
             )
     return {role: rivals[0] for role, rivals in claims.items()}
 
@@ -345,8 +346,9 @@ def _clock(
         if len(clocks) != 1:
             problem = f"{' and '.join(clocks)} could each be the time" if clocks else "no column is called time"
             raise LogError(
-                f"{table.path}: {problem}; say which in the map file (--map): 'time: COLUMN', or 'time: {{rate_hz:"
-                f" 50}}' where none was recorded{_offered(table.columns)}"
+                f"{table.path}: {problem}; say which in the map file: 'time: COLUMN', or 'time: {{rate_hz: 50}}'"
+                f" where none was recorded{_offered(table.columns)}",
+                argument="map",
             )
         name, unit = clocks[0], None
     raw = table.numbers.get(name)

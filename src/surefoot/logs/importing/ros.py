@@ -201,11 +201,10 @@ def _choose(topics: dict[str, TopicData], map_file: MapFile, path: Path, notes: 
             if len(rivals) > 1:
                 names = " and ".join(topic.name for topic in rivals)
                 sentence = (
-                    f"{path}: {names} could each be the {role}; choose one in the map file (--map): '{role}:"
-                    f" {rivals[0].name}'"
+                    f"{path}: {names} could each be the {role}; choose one in the map file: '{role}: {rivals[0].name}'"
                 )
                 if role in ("joint_position", "target", "action", "command"):
-                    raise LogError(sentence)
+                    raise LogError(sentence, argument="map")
                 notes.append(f"{sentence}; it was left out")
                 continue
             chosen[role] = rivals[0]

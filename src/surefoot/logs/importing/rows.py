@@ -76,15 +76,16 @@ def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> No
         )
     if not FASTEST_S < step_s <= SLOWEST_PERIODS * contract.control_dt_s:
         unit = unit_of_step(step_s, contract.control_dt_s)
-        way = f"say 'time: {{from: COLUMN, unit: {unit or 'ms'}}}' in the map file (--map)"
+        way = f"say 'time: {{from: COLUMN, unit: {unit or 'ms'}}}' in the map file"
         way = (
             f"where that is the wrong unit, {way}"
             if unit is None
-            else f"its time may be in {unit}: add --time-unit {unit}, or {way}"
+            else f"its time may be in {unit}: give the time unit {unit}, or {way}"
         )
         raise LogError(
             f"{recording.path}: its rows are {step_s:.4g} s apart, for a robot that is controlled"
-            f" {contract.control_hz:g} times a second; {way}"
+            f" {contract.control_hz:g} times a second; {way}",
+            argument="map" if unit is None else "time_unit",
         )
 
 

@@ -80,7 +80,8 @@ def motor_joints(joints: Sequence[str], map_file: MapFile, family: str) -> list[
     if family != "unitree_go" or set(found) != set(joints):
         raise LogError(
             f"the motors of {family} messages cannot be matched with the joints {', '.join(joints[:3])}, ... of the"
-            " robot; list the joint of motor 0, 1, 2 and so on in the map file (--map): 'motors: [...]', null for a"
-            " motor without one"
+            " robot; list the joint of motor 0, 1, 2 and so on in the map file: 'motors: [...]', null for a motor"
+            " without one",
+            argument="map",
         )
     return [*found, *[None] * (count - len(found))]
