@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surefoot.verify.compare import Estimate, FallCounts, estimate, student, widened
+from surefoot.verify.compare import Estimate, FallCounts, estimate, widened
 
 
 class TestEstimates:
-    @pytest.mark.parametrize("level", [0.9, 0.99])
-    @pytest.mark.parametrize("degrees", [1, 2, 3, 7, 39])
-    def test_student(self, level, degrees) -> None:
-        assert student(level, degrees) == pytest.approx(stats.t.ppf(0.5 + level / 2, degrees), rel=0.02)
-
     def test_an_interval_covers_its_mean_as_often_as_it_says(self) -> None:
         rows = np.random.default_rng(0).normal(3.0, 2.0, (2000, 8))
         inside = [one.low < 3.0 < one.high for one in map(estimate, rows)]

@@ -25,7 +25,9 @@ import numpy as np
 
 from surefoot.fit.metric import Metric
 from surefoot.fit.slopes import Slopes
+from surefoot.student import student_half_width
 
+LEVEL = 0.9  # of the intervals
 FOLDS = 5  # of the cross-fitting: parts of the pieces, each left out in turn
 
 
@@ -76,17 +78,5 @@ def uncertainty(
     data_share = np.zeros(len(free))
     normal = slopes.normal(free)
     data_share[free] = np.diag(np.linalg.solve(normal + ridge**2 * np.eye(len(normal)), normal))
-    return Uncertainty(error, student_90(pieces - 1) * error, covariance / np.outer(scale, scale), data_share)
-
-
-def student_90(degrees: int) -> float:
-    """Half-width of the central 90 % of Student's t distribution (Cornish-Fisher, four terms: Abramowitz
-    and Stegun 1964, Handbook of mathematical functions, 26.7.5; right to 1 % from 3 degrees on).
-    """
-    z, v = 1.6448536269514722, float(max(degrees, 3))
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return z + sum(term / v ** (k + 1) for k, term in enumerate(terms))
+    half_width = student_half_width(LEVEL, pieces - 1) * error if error.any() else error
+    return Uncertainty(error, half_width, covariance / np.outer(scale, scale), data_share)

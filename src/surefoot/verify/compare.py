@@ -11,11 +11,11 @@ among means): with k tries each has the level 1 - (1 - level) / k.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from surefoot.student import student_half_width
 from surefoot.verify.trial import Trial
 
 LEVEL = 0.9  # of all intervals, as in a fit
@@ -152,7 +152,7 @@ def estimate(values: np.ndarray, level: float = LEVEL) -> Estimate:
     mean = float(values.mean())
     if len(values) == 1:
         return Estimate(mean, -math.inf, math.inf, 1)
-    half = student(level, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    half = student_half_width(level, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Estimate(mean, mean - half, mean + half, len(values))
 
 
@@ -160,24 +160,9 @@ def widened(single: Estimate, tries: int) -> Estimate:
     """With an interval for the best of several tries (Bonferroni), from one for a single try at LEVEL."""
     if single.count < 2:
         return single
-    half = single.half * student(1 - (1 - LEVEL) / tries, single.count - 1) / student(LEVEL, single.count - 1)
-    return Estimate(single.value, single.value - half, single.value + half, single.count)
-
-
-def student(level: float, degrees: int) -> float:
-    """Half-width of the central `level` of Student's t distribution: exact for 1 and 2 degrees, then Cornish-Fisher
-    (Abramowitz and Stegun 1964, Handbook of mathematical functions, 26.7.5).
-    """
-    p = 0.5 + level / 2
-    if degrees == 1:
-        return math.tan(math.pi * (p - 0.5))
-    if degrees == 2:
-        return level * math.sqrt(2 / (1 - level**2))
-    z, v = NormalDist().inv_cdf(p), float(degrees)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    half = (
+        single.half
+        * student_half_width(1 - (1 - LEVEL) / tries, single.count - 1)
+        / student_half_width(LEVEL, single.count - 1)
     )
-    return z + sum(term / v ** (k + 1) for k, term in enumerate(terms))
+    return Estimate(single.value, single.value - half, single.value + half, single.count)
