@@ -10,7 +10,7 @@ import pytest
 from support.finetuning import SMALL, adapted, by_type, policy_of
 from support.policy_files import layers
 
-from surefoot.errors import FitError
+from surefoot.errors import FineTuneError
 from surefoot.learn import mean_velocity as walks
 from surefoot.learn import trim as module
 from surefoot.learn.finetune import finetune
@@ -326,7 +326,7 @@ class TestInFineTuning:
     def test_a_length_of_nothing_is_refused_where_zero_iterations_were_not_asked_for(
         self, go2, folder, tmp_path, length
     ):
-        with pytest.raises(FitError, match="0 iterations only trim"):
+        with pytest.raises(FineTuneError, match="0 iterations only trim"):
             finetune(
                 go2,
                 policy_of(go2, folder),
@@ -342,7 +342,7 @@ class TestInFineTuning:
         source.graph.node.append(onnx.helper.make_node("Abs", ["action"], ["size"]))
         source.graph.output[0].name = "size"
         onnx.save(source, tmp_path / "abs.onnx")
-        with pytest.raises(FitError, match="has to be copied"):
+        with pytest.raises(FineTuneError, match="has to be copied"):
             finetune(
                 go2,
                 OnnxPolicy.load(tmp_path / "abs.onnx"),

@@ -31,7 +31,7 @@ class TestTrials:
         (found,) = run_trials(
             robot, [Place("nominal", Physics(robot), 1, 1)], agents(robot, "trot"), seconds=4.0, threads=1
         )
-        for name in ("velocity_error_m_s", "turn_error_rad_s"):
+        for name in ("velocity_error_m_s", "turn_error_rad_s", "action_change"):
             assert getattr(found, name)[0] == pytest.approx(getattr(expected.walk, name), rel=1e-9)
         assert found.cost_of_transport == pytest.approx(expected.walk.cost_of_transport, rel=1e-9)
         assert found.directions == tuple(expected.directions)

@@ -29,6 +29,7 @@ from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.physics import Physics
 from surefoot.sim.values import nominal
+from surefoot.streams import Stream
 
 Kind = Literal["numbers", "physics", "world"]
 Sure = Literal["sure", "likely", "unsure"]
@@ -180,7 +181,7 @@ class _Trial:
         journal: Journal | None,
         progress: Callable[[int, int], None] | None,
     ):
-        rng = np.random.default_rng([seed, 43])
+        rng = np.random.default_rng([seed, Stream.DIAGNOSIS])
         picked = schedule.pick(np.sort(rng.permutation(schedule.n)[:PIECES]))
         names = dict.fromkeys([*COMMON, *(name for suspect in SUSPECTS for name in suspect.parameters)])
         knobs = make_knobs(robot, tuple(names), "type", read_priors())

@@ -15,6 +15,7 @@ import numpy as np
 
 from surefoot.sim.network import HIDDEN
 from surefoot.sim.residual import INPUTS
+from surefoot.streams import Stream
 
 SAMPLES = 1500  # of what the robot did, and as many drawn evenly over the box around it
 BEYOND = 0.25  # of the box: how far it is held level outside
@@ -32,7 +33,7 @@ def distill(
 
     `seen` are inputs that the robot took; the network gives at most `limit`.
     """
-    rng = np.random.default_rng([seed, 83])
+    rng = np.random.default_rng([seed, Stream.DISTILLATION])
     seen = seen[rng.permutation(len(seen))[:SAMPLES]]
     low, high = np.quantile(seen, (0.005, 0.995), axis=0)
     size = np.maximum(high - low, 1e-6)
@@ -43,7 +44,10 @@ def distill(
     )  # before the last tanh, where errors count alike
     scaled = (inputs - (low + high) / 2) / (size / 2)
     weight = np.concatenate([np.full(len(seen), 1.0), np.full(len(drawn), 0.5)])
-    tries = [_fit(scaled, target, weight, np.random.default_rng([seed, 89, k])) for k in range(STARTS)]
+    tries = [
+        _fit(scaled, target, weight, np.random.default_rng([seed, Stream.DISTILLATION_STARTS, k]))
+        for k in range(STARTS)
+    ]
     layers = min(tries, key=lambda layers_and_cost: layers_and_cost[1])[0]
     first, bias = layers[0]
     first = first / (size / 2)

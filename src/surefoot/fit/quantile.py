@@ -30,6 +30,7 @@ from surefoot.fit.intervals import Uncertainty, uncertainty
 from surefoot.fit.linear import design_around, gauss_newton_step
 from surefoot.fit.metric import Metric, make_metric
 from surefoot.fit.slopes import Design, Slopes, slopes_at
+from surefoot.streams import Stream
 
 LENGTHS = (0.0, 0.5, 1.0, 1.6)  # of the line search, in Gauss-Newton steps; 0 is where we are, under the new noise
 FALL_COST = 1.0  # in units of the cost, for a candidate that falls in all pieces
@@ -269,7 +270,9 @@ class QuantileSearch:
 
         Knobs that do much move little, so that their curvature does not hide what the others do.
         """
-        sign = np.random.default_rng([self.seed, self.iteration, 41]).choice([-1.0, 1.0], len(self.low))
+        sign = np.random.default_rng([self.seed, self.iteration, Stream.DESIGN_SIGNS]).choice(
+            [-1.0, 1.0], len(self.low)
+        )
         low, high = np.sort([self.low * sign, self.high * sign], axis=0)
         return design_around(self.at * sign, low, high, self._reach()) * sign
 

@@ -28,6 +28,7 @@ from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.rollout import Rollout
+from surefoot.streams import Stream
 
 PLANTED = 1.5  # steps of their priors that knobs are planted away from their start, at most
 NOISE = ("torque_noise_nm", "encoder_noise_rad", "velocity_noise_rad_s")
@@ -67,7 +68,7 @@ def rehearse(
 ) -> Rehearsal:
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
     space = make_space(robot, settings)
-    planted = plant(space, noise, np.random.default_rng([seed, 83]))
+    planted = plant(space, noise, np.random.default_rng([seed, Stream.PLANTED]))
     fixed_noise = {
         name: value
         for name, value in noise.items()
@@ -120,7 +121,7 @@ def commands_to_rehearse(
     """A schedule of random commands, for a log that is still to be recorded."""
     contract = robot.contract
     ticks = round(seconds * contract.control_hz)
-    rng = np.random.default_rng([seed, 89])
+    rng = np.random.default_rng([seed, Stream.REHEARSED_COMMANDS])
     command = random_commands(contract, rollouts, ticks, 2.0, rng)
     counted = np.zeros((rollouts, ticks), dtype=bool)
     counted[:, round(settle_s * contract.control_hz) :] = True

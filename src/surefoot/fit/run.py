@@ -37,6 +37,7 @@ from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS
 from surefoot.sim.values import nominal
+from surefoot.streams import Stream
 
 PROBE_PIECES = 4
 FEW_EPISODES = 5  # with fewer, parts of them stand for episodes
@@ -66,7 +67,7 @@ def split(schedule: Schedule, share: float, seed: int) -> tuple[Schedule, Schedu
     """Pieces to fit, and pieces of other episodes to hold back; of one long walk, other parts of it."""
     episodes = np.unique(schedule.episode)
     group = schedule.episode if len(episodes) >= FEW_EPISODES else np.arange(schedule.n)
-    groups = np.random.default_rng([seed, 59]).permutation(np.unique(group))
+    groups = np.random.default_rng([seed, Stream.HELD_OUT]).permutation(np.unique(group))
     held = np.isin(group, groups[: max(FEWEST_HELD, round(share * len(groups))) if share > 0 else 0])
     if held.sum() < FEWEST_HELD or (~held).sum() < FEWEST_HELD:
         return schedule, None
@@ -304,7 +305,7 @@ class Fit:
         """Pieces for a share of them, others for every question."""
         n = self.fitted.n
         count = n if self.problem.aligned else min(n, max(FEWEST_PIECES, round(ask.share * n)))
-        return None if count == n else np.sort(np.random.default_rng([ask.seed, 61]).permutation(n)[:count])
+        return None if count == n else np.sort(np.random.default_rng([ask.seed, Stream.PIECES]).permutation(n)[:count])
 
     def _answer(self, ask: Ask, pieces: np.ndarray | None) -> Answer:
         """From the journal where it is known, else from the simulator."""

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from surefoot.robot import Contract
+from surefoot.sim.residual import SLOW_RAD_S
 
 Kind = Literal["position", "velocity", "action", "error", "change", "drag", "inertia", "gyro", "gravity"]
 
@@ -38,7 +39,6 @@ MEANINGS: dict[Kind, str] = {
     "gyro": "turn rates of the base",
     "gravity": "direction of gravity in the base frame",
 }
-SLOW_RAD_S = 0.5  # speed over which the direction of motion is blended, so that noise around standstill counts little
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from surefoot.gap.channels import Channel
 from surefoot.gap.distance import quantile_means, sort_channels, w1_sorted
 from surefoot.gap.match_state import HORIZONS
 from surefoot.gap.simulate import Simulated
+from surefoot.streams import Stream
 
 BLOCKS = 50  # of probability, for quantile residuals
 FEATURES = 256  # random ones, for the maximum mean discrepancy
@@ -149,7 +150,7 @@ class MeanDiscrepancy:
     """
 
     def __init__(self, robot: RobotSamples, seed: int = 0):
-        rng = np.random.default_rng([seed, 29])
+        rng = np.random.default_rng([seed, Stream.KERNEL_WIDTH])
         scaled = robot.scaled
         first, second = (scaled[rng.integers(0, len(scaled), 2000)] for _ in range(2))
         width = max(float(np.median(np.linalg.norm(first - second, axis=1))), 1e-6)
@@ -176,7 +177,7 @@ class Sliced:
     """
 
     def __init__(self, robot: RobotSamples, seed: int = 0):
-        rng = np.random.default_rng([seed, 31])
+        rng = np.random.default_rng([seed, Stream.PROJECTIONS])
         directions = rng.normal(size=(len(robot.channels), DIRECTIONS))
         self._project = (directions / np.linalg.norm(directions, axis=0) / robot.spread[:, None]).astype(np.float32)
         self._rows = sort_channels(robot.samples @ self._project)

@@ -23,6 +23,7 @@ from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
+from surefoot.streams import Stream
 
 RUNS = 6  # of the simulator, each with its own starts and noise
 SPLITS = 20  # of the robot's episodes
@@ -169,7 +170,7 @@ def measure(
         simulated.append(_run(simulator, physics, points, seed + 1000 * run, tick, journal))
         if not may_fall:
             refuse_falling(float(simulated[0].fallen[0]), robot, "the policy")
-    gap = _gap(side, simulated, schedule, np.random.default_rng([seed, 23]))
+    gap = _gap(side, simulated, schedule, np.random.default_rng([seed, Stream.NOISE_FLOOR]))
     return Measured(gap, side, tuple(simulated), simulator)
 
 

@@ -18,8 +18,10 @@ from surefoot.errors import GapError, shown
 from surefoot.gap.channels import BASE, Channel, Kind, columns
 from surefoot.logs import RobotLog
 from surefoot.logs.robot_log import REQUIRED
+from surefoot.logs.time_gaps import LOST_ROW_PERIODS, SHORT_PERIODS
 from surefoot.logs.time_unit import trouble_with_time
 from surefoot.robot import Contract, Robot
+from surefoot.streams import Stream
 
 SETTLE_S = 0.5
 LONGEST_S = 8.0  # of a piece; longer ones are cut into parts, so that one long walk can be compared with itself too
@@ -231,7 +233,7 @@ def _refuse(log: RobotLog, contract: Contract, usable: np.ndarray, replay: bool)
 def _soft_edges(ticks: int, ramp: int, piece: int) -> np.ndarray:
     """Which of the ticks count, (ticks,): fewer towards both ends."""
     from_end = np.minimum(np.arange(ticks), np.arange(ticks)[::-1]) + 0.5
-    return np.random.default_rng([piece, 97]).random(ticks) < from_end / max(min(ramp, ticks // 4), 1)
+    return np.random.default_rng([piece, Stream.SOFT_EDGES]).random(ticks) < from_end / max(min(ramp, ticks // 4), 1)
 
 
 def _few(names: tuple[str, ...]) -> str:
@@ -262,7 +264,7 @@ def _parts(rows: slice, longest: int) -> list[slice]:
 def _pieces(log: RobotLog, usable: np.ndarray, dt_s: float) -> list[slice]:
     """Runs of usable rows of one episode without a gap in time."""
     step = np.diff(log.time_s)
-    broken = (np.diff(log.episode) != 0) | (step > 1.6 * dt_s) | (step < 0.2 * dt_s)
+    broken = (np.diff(log.episode) != 0) | (step > LOST_ROW_PERIODS * dt_s) | (step < SHORT_PERIODS * dt_s)
     starts = np.flatnonzero(np.concatenate([[True], broken | (usable[1:] != usable[:-1])]))
     stops = [*starts[1:], len(usable)]
     return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True) if usable[a]]

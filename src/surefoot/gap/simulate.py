@@ -19,6 +19,7 @@ from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.rollout import Rollout, rollout
 from surefoot.sim.worlds import Worlds
+from surefoot.streams import Stream
 
 START_SPREAD_RAD = 0.05  # joints start off the logged position by up to this much: another seed is another start
 MOST_WORLDS = 4096  # of one batch; larger populations run in turns
@@ -135,7 +136,7 @@ class Simulator:
                 tick,
                 truth,
             )
-        rng = np.random.default_rng([seed, 17])
+        rng = np.random.default_rng([seed, Stream.START_POSE])
         start = schedule.start_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, schedule.start_rad.shape)
         start = np.clip(start, *np.array(self.robot.contract.position_limit_rad).T)
         worlds.reset(joint_position_rad=np.tile(start, (n, 1)))

@@ -22,6 +22,7 @@ from surefoot.learn.task import CommandRange, draw_commands
 from surefoot.learn.trim import MakeWorlds
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Robot
+from surefoot.streams import Stream
 
 COMMANDS, HELD_S = 3, 3.0  # one after the other: falls come with changes of the command
 STRAIGHT, STANDING = 0.3, 0.1  # shares of the commands, as in fine-tuning
@@ -79,7 +80,7 @@ def choose(
     `candidate` gives the policy with a share of the new weights. Commands are those of the contract's range, and
     upright is what the robot's posture says.
     """
-    command = _commands(robot.contract.command_range, robots, np.random.default_rng([seed, 17]))
+    command = _commands(robot.contract.command_range, robots, np.random.default_rng([seed, Stream.ACCEPTANCE]))
 
     def walked(policy: OnnxPolicy) -> tuple[np.ndarray, np.ndarray]:
         return velocities(robot, policy, make_worlds(robots, seed + 1009, None), np.zeros((robots, 3)), command, HELD_S)

@@ -21,6 +21,7 @@ from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.worlds import Worlds
+from surefoot.streams import Stream
 
 ON_ITS_SIDE = 0.7  # gravity along the left axis, for a robot that has to rise
 # after rising, that an episode goes on which began lower: what follows is learned by those that begin upright
@@ -55,7 +56,7 @@ class WalkEnv:
         self.dt_s = robot.contract.control_dt_s
         self.max_episode_length = round(task.episode_s / self.dt_s)
         self.tally = Tally()
-        self._rng = np.random.default_rng([seed, 7])
+        self._rng = np.random.default_rng([seed, Stream.ENVIRONMENT])
         self.worlds = Worlds(
             robot,
             n,
@@ -274,7 +275,7 @@ class WalkEnv:
 
     def _make_starts(self, seed: int) -> Starts:
         """In the posture, and on the way to it, `LIBRARY` of each."""
-        robot, task, rng = self.robot, self.task, np.random.default_rng([seed, 9])
+        robot, task, rng = self.robot, self.task, np.random.default_rng([seed, Stream.LIBRARY_OF_STARTS])
         upright = make_starts(robot, task.posture, np.ones(LIBRARY), task.start_spread_rad, rng)
         if task.rise is None:
             return upright + make_starts(robot, task.posture, np.linspace(0, 1, LIBRARY), task.start_spread_rad, rng)

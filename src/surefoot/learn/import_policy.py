@@ -23,6 +23,7 @@ from surefoot.learn.behaviour_cloning import NOISE, TICKS, regress
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.network import ACTIVATIONS, SILU, Activation, Chain, Layer, Normalizer, blank
 from surefoot.policy.onnx_policy import OnnxPolicy, read_model
+from surefoot.streams import Stream
 
 SAME = 1e-5  # largest difference of actions, over the largest action where that is above one
 TRIALS = 1000
@@ -180,7 +181,7 @@ def copy_policy(env: WalkEnv, network: torch.nn.Sequential, policy: OnnxPolicy, 
     The copy's own mistakes lead it to places where the policy never was: from the second round on it drives, and the
     policy says what it would have done there.
     """
-    rng = np.random.default_rng([seed, 6])
+    rng = np.random.default_rng([seed, Stream.IMPORTED_POLICY])
     noise = rng.uniform(0, NOISE, (env.num_envs, 1))
     observations: list[torch.Tensor] = []
     labels: list[torch.Tensor] = []

@@ -22,6 +22,7 @@ from surefoot.learn.task import draw_commands
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Contract, Robot
 from surefoot.sim.worlds import Worlds
+from surefoot.streams import Stream
 
 MakeWorlds = Callable[
     [int, int, int | None], Worlds
@@ -71,7 +72,7 @@ def trim(robot: Robot, policy: OnnxPolicy, make_worlds: MakeWorlds, seconds: flo
     """
     if not any(term.name == "command" for term in robot.contract.observation):
         return Trim(NOTHING, np.nan, np.nan, "the policy hears no command")
-    rng = np.random.default_rng([seed, 13])
+    rng = np.random.default_rng([seed, Stream.COMMAND_TRIM])
     for constant in (True, False):
         table = NOTHING
         for turn in range(ROUNDS):

@@ -18,6 +18,7 @@ from surefoot.robot.contract import Contract
 from surefoot.sim.nonfinite import first_nonfinite, nonfinite
 from surefoot.sim.rollout import rollout
 from surefoot.sim.twin import Twin
+from surefoot.streams import Stream
 
 CHANNELS = ("joint_position_rad", "joint_velocity_rad_s", "action", "gyro_rad_s", "gravity")
 TRUTH = ("base_position_m", "quaternion", "base_velocity")
@@ -85,7 +86,7 @@ def record(
             f" the posture {posture.name!r}; record episodes of {posture.rise_s + USUAL_WALK_S:g} s"
         )
     worlds = twin.worlds(rollouts, seed=seed, threads=threads)
-    rng = np.random.default_rng([seed, 2])
+    rng = np.random.default_rng([seed, Stream.RECORDING])
     late = np.round(rng.uniform(*twin.time_shift_s, rollouts) * contract.control_hz).astype(int)
     low, high = np.array(contract.position_limit_rad).T
     start = contract.pose_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (rollouts, contract.n_joints))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surefoot.logs.robot_log import RobotLog
+from surefoot.logs.time_gaps import PAUSE_PERIODS
 from surefoot.report.charts import PANEL, ROBOT, TARGET, Key, Level, Series, Shade, line_chart
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 EXCERPT_S = 6.0  # steps of a gait can still be told apart
 FEWEST = 300  # rows of an excerpt whose clock does not say how long they last, or is in another unit than seconds
-GAP = 5.0  # times the usual interval: the line breaks
 
 
 def joint_targets(log: RobotLog, robot: Robot) -> np.ndarray:
@@ -80,7 +80,7 @@ def broken(log: RobotLog, rows: slice, *columns: np.ndarray) -> tuple[np.ndarray
     time_s = log.time_s[rows].astype(np.float64)
     step_s = usual_interval_s(log)
     with np.errstate(invalid="ignore"):
-        gaps = np.flatnonzero(np.diff(time_s) > GAP * step_s) + 1  # none where the step is not known
+        gaps = np.flatnonzero(np.diff(time_s) > PAUSE_PERIODS * step_s) + 1  # none where the step is not known
     return np.insert(time_s, gaps, np.nan), *(
         np.insert(column[rows].astype(np.float64), gaps, np.nan) for column in columns
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surefoot.errors import SurefootError, WorldsError, nearest
+from surefoot.sim.residual import SLOW_RAD_S
 
 INF = float("inf")
 MOST = 1e15  # no quantity of a robot is larger, in these units, and products of two stay finite
@@ -173,7 +174,7 @@ PARAMETERS: dict[str, Parameter] = {
         low=-MOST,
         default=0.0,
         prior=Prior(-100.0, 50.0, 8.0, "springs, belts and cables: 5-30 N·m/rad", start=0.0),
-        export_hint="torque += it * (position - usual pose, the mean default pose of the joint's type)",
+        export_hint="torque += it * (position - usual pose)",
     ),
     "residual_velocity_nms": Parameter(
         "N·m·s/rad",
@@ -191,7 +192,7 @@ PARAMETERS: dict[str, Parameter] = {
         low=-MOST,
         default=0.0,
         prior=Prior(-10.0, 10.0, 0.25, "beyond what dry friction stands for", start=0.0),
-        export_hint="torque += it * tanh(velocity / 0.5 rad/s)",
+        export_hint=f"torque += it * tanh(velocity / {SLOW_RAD_S:g} rad/s)",
     ),
     "residual_error_nm_per_rad": Parameter(
         "N·m/rad",
@@ -296,11 +297,12 @@ PARAMETERS: dict[str, Parameter] = {
     "delta_position_rad_per_rad": Parameter(
         "rad/rad",
         "joint",
-        "added to the target per radian of measured position away from the usual pose",
+        "added to the target per radian of measured position away from the usual pose, the mean default pose of the"
+        " joint's type",
         low=-MOST,
         default=0.0,
         prior=Prior(-3.0, 3.0, 0.12, "as a spring of 3 N·m/rad behind a gain of 25", start=0.0),
-        export_hint="at the policy's rate, target += it * (measured position - default pose)",
+        export_hint="at the policy's rate, target += it * (measured position - usual pose)",
     ),
     "delta_velocity_s": Parameter(
         "s",

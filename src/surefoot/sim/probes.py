@@ -193,20 +193,11 @@ class EffortProbe:
 class ActionChangeRecord:
     """How much actions change from one tick to the next; 0 at tick 0, which has no tick before it."""
 
-    absolute: np.ndarray  # (n_worlds, n_ticks) mean over the joints of |a[k] - a[k-1]|
     square: np.ndarray  # (n_worlds, n_ticks) mean over the joints of (a[k] - a[k-1])²
 
-    def action_change_mean(self, up: np.ndarray) -> float:
-        """Mean size of a change over all worlds and the ticks at which they are up, (n_worlds, n_ticks)."""
-        return pooled_mean(self.absolute[:, 1:], up[:, 1:])
-
-    def action_change_rms(self, up: np.ndarray) -> np.ndarray:
-        """Root mean square change of each world, (n_worlds,): sudden changes weigh more than in the mean."""
+    def rms(self, up: np.ndarray) -> np.ndarray:
+        """Root mean square of each world, (n_worlds,), over the ticks at which it is up, (n_worlds, n_ticks)."""
         return np.sqrt(world_means(self.square[:, 1:], up[:, 1:]))
-
-    def of(self, rows: np.ndarray) -> "ActionChangeRecord":
-        """Of some worlds alone."""
-        return ActionChangeRecord(self.absolute[rows], self.square[rows])
 
 
 class ActionChangeProbe:
@@ -214,20 +205,18 @@ class ActionChangeProbe:
 
     def start(self, worlds: Worlds, script: Script) -> None:
         """Make room for the changes."""
-        self._absolute, self._square = np.zeros((2, worlds.n, script.n_ticks))
+        self._square = np.zeros((worlds.n, script.n_ticks))
         self._before: np.ndarray
 
     def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
         """Compare the actions with those of the tick before."""
         if k > 0:
-            change = action - self._before
-            self._absolute[:, k] = np.abs(change).mean(axis=1)
-            self._square[:, k] = np.square(change).mean(axis=1)
+            self._square[:, k] = np.square(action - self._before).mean(axis=1)
         self._before = action
 
     def result(self) -> ActionChangeRecord:
         """The changes."""
-        return ActionChangeRecord(self._absolute, self._square)
+        return ActionChangeRecord(self._square)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ TORQUE_TERMS = (
 )
 ACTION_TERMS = ("", "delta_position_rad_per_rad", "delta_velocity_s", "", "delta_error_rad_per_rad")
 TERMS = frozenset(name for name in (*TORQUE_TERMS, *ACTION_TERMS) if name)
-SLOW_RAD_S = 0.5  # speed over which the direction of motion is blended
+SLOW_RAD_S = 0.5  # speed over which the direction of motion is blended, so that noise around standstill counts little
 
 
 def terms(values: dict[str, np.ndarray], names: tuple[str, ...], pose_rad: np.ndarray) -> Residual | None:

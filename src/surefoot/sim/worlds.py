@@ -43,6 +43,7 @@ from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Senses
 from surefoot.sim.truth import Truth
 from surefoot.sim.values import Values, names_of, nominal
+from surefoot.streams import Stream
 from surefoot.watchdog import WatchedCalls
 
 AddedAction = Callable[[Sensors, np.ndarray], np.ndarray]
@@ -138,7 +139,7 @@ class Worlds(Truth):
         self._push_left_s = np.zeros(n)
         self._period = noise_period or n
         self._torque_rng, self._sensor_rng, self._reset_rng = (
-            np.random.default_rng([seed, stream]) for stream in (0, 1, 3)
+            np.random.default_rng([seed, stream]) for stream in (Stream.TORQUE_NOISE, Stream.SENSOR_NOISE, Stream.RESET)
         )
         self._ground = (floor or Flat()).around(
             self.scene.reach_m

@@ -14,6 +14,7 @@ from surefoot.adapt.plausible import plausible
 from surefoot.errors import FitError, shown
 from surefoot.robot import Robot
 from surefoot.sim.values import names_of, resolve
+from surefoot.streams import Stream
 
 CORNER_KNOBS = 3  # at their ends together; all knobs at their ends at once is no robot that the log leaves possible
 NAMED_KNOBS = 3  # that a worst case is characterized by
@@ -55,7 +56,7 @@ def draw(spans: Sequence[KnobInterval], count: int, seed: int) -> np.ndarray:
     """Places (count, n_spans) in [-1, 1], a Latin hypercube: each knob is once in each of `count` equal
     parts of its interval.
     """
-    random = np.random.default_rng([seed, 22])
+    random = np.random.default_rng([seed, Stream.CANDIDATES])
     columns = [(random.permutation(count) + random.uniform(size=count)) / count for _ in spans]
     return 2 * np.array(columns).reshape(len(spans), count).T - 1
 

@@ -36,6 +36,7 @@ from surefoot.sim.probes import (
 )
 from surefoot.sim.walk import Script, planar_push, rise_ticks, walk
 from surefoot.sim.worlds import Worlds
+from surefoot.streams import Stream
 
 EPISODE_S = 10.0
 HOLD_S = 5.0  # how long each random command is held
@@ -60,7 +61,7 @@ class Walk:
     velocity_error_m_s: float  # mean planar error
     turn_error_rad_s: float
     cost_of_transport: float  # mechanical work of the motors / (weight × way)
-    action_change: float  # mean |a[k] - a[k-1]| per joint and tick
+    action_change: float  # root mean square of a[k] - a[k-1] per joint and tick, mean over the episodes
     unstable: int = 0
 
 
@@ -190,7 +191,7 @@ def evaluate(
     ticks, drift_ticks, push_ticks, hold = (
         round(time_s * contract.control_hz) for time_s in (EPISODE_S, DRIFT_S, PUSH_EVERY_S, HOLD_S)
     )
-    rng = np.random.default_rng([seed, 11])
+    rng = np.random.default_rng([seed, Stream.EVALUATION])
     low, high = np.array(contract.command_range).T
     drawn = rng.uniform(low, high, (episodes, -(-ticks // hold), 3)).repeat(hold, axis=1)[:, :ticks]
     command = np.zeros((n, ticks, 3))  # the last episodes, where there are any, stand
@@ -213,7 +214,7 @@ def evaluate(
     script = Script(command.swapaxes(0, 1), n_rise=rise, pushes=pushes)
     walk(worlds, agent, script, (tracking, effort, change, falls, path, finite), progress)
 
-    walked = _Walked(robot, tracking.result(), effort.result(), change.result(), falls.result(), path.result())
+    walked = _WalkFigures(robot, tracking.result(), effort.result(), change.result(), falls.result(), path.result())
     unstable = {failure.world for failure in worlds.failures}
     straight = {}
     for i, (name, value) in enumerate(directions.items()):
@@ -229,7 +230,7 @@ def evaluate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Walked:
+class _WalkFigures:
     """What the probes of one batch measured, and the figures of a group of its rows."""
 
     robot: Robot
@@ -245,13 +246,14 @@ class _Walked:
         counted = up & settled(up.shape[1], contract.control_hz)
         way = float((self.effort.speed_m_s[rows] * up).sum()) * contract.control_dt_s
         work = float((self.effort.power_w[rows] * up).sum()) * contract.control_dt_s
+        change = self.change.rms(~self.falls.down)[rows]
         return Walk(
             episodes=len(rows),
             falls=int(self.falls.fell[rows].sum()),
             velocity_error_m_s=pooled_mean(self.tracking.velocity_error_m_s[rows], counted),
             turn_error_rad_s=pooled_mean(self.tracking.turn_error_rad_s[rows], counted),
             cost_of_transport=work / max(self.robot.mass_kg * GRAVITY_M_S2 * way, 1e-9),
-            action_change=self.change.of(rows).action_change_mean(up),
+            action_change=pooled_mean(change, np.isfinite(change)),
             unstable=len(unstable & set(rows.tolist())),
         )
 

@@ -1,9 +1,8 @@
 """One policy on several simulators at once, episode by episode: the same commands, starts and pushes everywhere.
 
 Both this and `verify.evaluate` aggregate what the probes of `sim.probes` measure. Here each episode has a number of its
-own, so that two policies can be compared episode by episode; `action_change` is a root mean square here, and a mean
-there. Simulators that differ in parameters alone are one batch of worlds; another time step, or something that a fit
-adds beside the parameters, needs another. Straight walks are a batch of their own, since they are over sooner.
+own, so that two policies can be compared episode by episode. Simulators that differ in parameters alone are one batch
+of worlds; another time step, or something that a fit adds beside the parameters, needs another. Straight walks are a batch of their own, since they are over sooner.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from surefoot.sim.probes import (
 )
 from surefoot.sim.walk import Probe, Progress, Script, planar_push, rise_ticks, walk
 from surefoot.sim.worlds import Worlds
+from surefoot.streams import Stream
 from surefoot.verify.evaluate import (
     DRIFT_S,
     EPISODE_S,
@@ -164,7 +164,7 @@ def _starts(robot: Robot, places: Sequence[Place], seed: int) -> np.ndarray:
     """
     contract = robot.contract
     most = max(count for s in places for count in (s.episodes, s.straight_episodes))
-    random = np.random.default_rng([seed, 21, 1])
+    random = np.random.default_rng([seed, Stream.TRIAL, 1])
     joints = contract.pose_rad + random.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, (most, contract.n_joints))
     return np.clip(joints, *np.array(contract.position_limit_rad).T)
 
@@ -177,11 +177,11 @@ def _random_course(robot: Robot, places: Sequence[Place], seconds: float, seed: 
     most = max(s.episodes for s in places)
     low, high = np.array(contract.command_range).T
     command = (
-        np.random.default_rng([seed, 21, 0])
+        np.random.default_rng([seed, Stream.TRIAL, 0])
         .uniform(low, high, (most, -(-ticks // hold), 3))
         .repeat(hold, axis=1)[:, :ticks]
     )
-    push_rad = np.random.default_rng([seed, 21, 2]).uniform(0, 2 * np.pi, (most, ticks // push_ticks))
+    push_rad = np.random.default_rng([seed, Stream.TRIAL, 2]).uniform(0, 2 * np.pi, (most, ticks // push_ticks))
     joints = _starts(robot, places, seed)
     start = np.concatenate([[0], np.cumsum([2 * s.episodes for s in places])])
     pushed = np.concatenate(
@@ -260,7 +260,7 @@ class _Batch:
             velocity_error_m_s=world_means(errors.velocity_error_m_s, counted),
             turn_error_rad_s=world_means(errors.turn_error_rad_s, counted),
             power_w=world_means(spent.power_w, up),
-            action_change=change.result().action_change_rms(up),
+            action_change=change.result().rms(up),
             joint_acceleration_rad_s2=acceleration.result().rms(up),
             power_sum_w=world_sums(spent.power_w, up),
             speed_sum_m_s=world_sums(spent.speed_m_s, up),

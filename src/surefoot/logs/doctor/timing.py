@@ -7,11 +7,11 @@ import numpy as np
 from surefoot.logs.doctor.findings import Finding
 from surefoot.logs.doctor.signals import spans
 from surefoot.logs.robot_log import RobotLog
+from surefoot.logs.time_gaps import LOST_ROW_PERIODS
 from surefoot.robot import Contract
 
 RATE_TOLERANCE = 0.02
 JITTER_SHARE = 0.2  # spread of the steps, as a share of the period, from which differences over one step mislead
-GAP_PERIODS = 1.5  # a step is a gap from here on: one lost row makes 2
 GAP_SIGMAS = 6.0
 SHORTEST_S = 1e-6  # between rows; no robot is read more often, so that a shorter period is no period
 LOST_SHARE = 0.01  # of the rows; pieces between gaps remain whole, so a few lost rows cost little
@@ -78,7 +78,7 @@ def check_clock(log: RobotLog, contract: Contract) -> tuple[Clock, list[Finding]
     repeated = inner & (np.abs(step) <= REPEATED_SHARE * period)
     backward = inner & (step < -REPEATED_SHARE * period)
     spread = 1.4826 * float(np.median(np.abs(forward - period)))
-    gap = inner & (step > max(GAP_PERIODS * period, period + GAP_SIGMAS * spread))
+    gap = inner & (step > max(LOST_ROW_PERIODS * period, period + GAP_SIGMAS * spread))
     findings += _rate(period, contract, log)
     findings += _jitter(spread, period)
     findings += _gaps(log, gap, step, period)

@@ -21,10 +21,10 @@ from surefoot.logs.importing.resample import (
     rising,
 )
 from surefoot.logs.robot_log import OPTIONAL
+from surefoot.logs.time_gaps import PAUSE_PERIODS
 from surefoot.logs.time_unit import unit_of_step
 from surefoot.robot.contract import Contract
 
-GAP_PERIODS = 5  # a longer pause ends an episode
 FEWEST_ROWS = 5  # of an episode
 SLOWEST_PERIODS = 10  # between samples: what happens in longer ones cannot be told by interpolation
 FASTEST_S = 1e-5  # between samples; no joint is read more often
@@ -49,7 +49,7 @@ def control_rows(
     position = channels["joint_position"]
     step_s, dt_s = period(position.time_s), contract.control_dt_s
     _refuse_clock(step_s, contract, recording)
-    gap_s = GAP_PERIODS * max(step_s, dt_s) + ROUNDING_S
+    gap_s = PAUSE_PERIODS * max(step_s, dt_s) + ROUNDING_S
     runs = _runs(channels, gap_s, name, story)
     _fill_in(channels, runs, contract, step_s, name, story)
     if "command" not in channels:
@@ -190,7 +190,7 @@ def _leave_out_sparse(channels: dict[str, RecordedChannel], gap_s: float, name: 
 
 
 def _own_gap_s(channel: RecordedChannel, gap_s: float) -> float:
-    return max(gap_s, GAP_PERIODS * period(channel.time_s) + ROUNDING_S)
+    return max(gap_s, PAUSE_PERIODS * period(channel.time_s) + ROUNDING_S)
 
 
 def _run(
@@ -223,7 +223,7 @@ def _run(
         own = foreign.get(role)
         time_s, values = (base_s, channel.values[index]) if own is None else (own.time_s, own.values)
         # Ticks in a hole of the base would be invented; another channel may pause as long as an episode may.
-        widest_s = 2.1 * gap_s / GAP_PERIODS if own is None else _own_gap_s(own, gap_s)
+        widest_s = 2.1 * gap_s / PAUSE_PERIODS if own is None else _own_gap_s(own, gap_s)
         if not ROLES[role].hold:
             rows[role], there = interpolate(time_s, values, at_s, widest_s)
         elif role == "action":

@@ -56,7 +56,7 @@ def topic_channel(
 
 
 def recorded_gains(topic: TopicData, joints: JointNames, map_file: MapFile) -> dict[str, list[float | None]]:
-    """The gains that were sent to the motors, median over time, in the contract's order: the doctor compares them."""
+    """The gains that were sent to the motors, median over time, in the contract's order, for the doctor to compare."""
     parts = [_of_motors(part, topic.kind, joints, map_file) for part in topic.parts]
     found = {gain: np.median(np.concatenate([part.fields[gain] for part in parts]), axis=0) for gain in ("kp", "kd")}
     return {gain: [float(v) if np.isfinite(v) else None for v in values] for gain, values in found.items()}
