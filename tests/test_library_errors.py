@@ -11,6 +11,7 @@ from support.walks import walked
 
 import surefoot as sf
 from surefoot import errors
+from surefoot.learn.randomize import load_randomization
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def go_on_with_another_seed(given: SimpleNamespace, folder: Path) -> None:
 
 
 CALLS: list[tuple[type[errors.SurefootError], Callable[[SimpleNamespace, Path], object], str]] = [
-    (errors.SurefootError, train_no_time, "minutes is 0; fine-tuning needs a time above 0"),
+    (errors.FineTuneError, train_no_time, "minutes is 0; fine-tuning needs a time above 0"),
     (
         errors.RobotError,
         lambda given, folder: sf.load_robot("nowhere.yaml"),
@@ -113,6 +114,17 @@ CALLS: list[tuple[type[errors.SurefootError], Callable[[SimpleNamespace, Path], 
         errors.FitError,
         go_on_with_another_seed,
         "FOLDER/fit/journal/static holds a run with other settings (seed); give another folder, or begin anew there",
+    ),
+    (
+        errors.TaskError,
+        lambda given, folder: load_randomization("wild"),
+        "no randomization 'wild': give a preset (mild, none, seed) or the path of a YAML file",
+    ),
+    (
+        errors.SurefootError,
+        lambda given, folder: sf.write_report([], folder / "report.html"),
+        "a report is made of the results of steps (the doctor's report, the gap, the fit, the fine-tuned policy, the"
+        " verdict), at least one",
     ),
     (
         errors.LogError,

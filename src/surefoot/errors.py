@@ -49,6 +49,14 @@ class FitError(SurefootError):
     """A simulator that cannot be fitted to a log."""
 
 
+class TaskError(SurefootError):
+    """A task or its randomization cannot be used for training."""
+
+
+class FineTuneError(SurefootError):
+    """A policy that cannot be fine-tuned as it was asked for."""
+
+
 class LogError(SurefootError):
     """A log cannot be read or written."""
 

@@ -497,7 +497,7 @@ class TestTasks:
         code, _, error = surefoot(*words, "--iterations", 2, "--overwrite")
         assert code == 2
         assert "checkpoint.safetensors is damaged" in error
-        assert "--fresh" in error
+        assert "start over (option --restart)" in error
 
 
 class TestMoreMemory:

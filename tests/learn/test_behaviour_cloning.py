@@ -7,11 +7,11 @@ import pytest
 import torch
 from support.training import SMALL, small_train
 
+from surefoot.errors import TaskError
 from surefoot.learn import checkpoint
 from surefoot.learn.behaviour_cloning import TEACHERS, clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.ppo import Learner
-from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import load_task, walk
 from surefoot.learn.train import train
 from surefoot.policy import OnnxPolicy

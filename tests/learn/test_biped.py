@@ -11,12 +11,12 @@ from support.robot_files import HEXAPOD
 from support.training import NONE, SMALL
 
 from surefoot.cli.rehearsal import Planned, _commands
+from surefoot.errors import TaskError
 from surefoot.learn.behaviour_cloning import clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.march import HoldAgent, MarchAgent, steps_of
 from surefoot.learn.mirror import SymmetryAugmentation, mirror_joints
 from surefoot.learn.ppo import Learner, PPOSettings
-from surefoot.learn.randomize import TaskError
 from surefoot.learn.starts import Shares
 from surefoot.learn.task import load_task, weighted
 from surefoot.learn.train import settings_of, train

@@ -11,7 +11,7 @@ import torch
 from support.finetuning import SMALL, by_type, one_sided, policy_of
 from support.robot_files import HEXAPOD
 
-from surefoot.errors import FitError, PolicyError, SurefootError
+from surefoot.errors import FineTuneError, FitError, PolicyError, SurefootError
 from surefoot.learn import checkpoint
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.finetune import finetune, plan, ppo_settings
@@ -281,9 +281,9 @@ class TestRefused:
         "value", [{"spread": -1.0}, {"anchor": float("nan")}, {"anchor_end": 2.0}, {"start_std": 0.0}]
     )
     def test_settings_out_of_range(self, go2, folder, tmp_path, value):
-        with pytest.raises(FitError, match=f"{next(iter(value))} is .*must be between"):
+        with pytest.raises(FineTuneError, match=f"{next(iter(value))} is .*must be between"):
             small(go2, folder, tmp_path, settings=replace(SMALL, **value))
 
     def test_no_time_at_all(self, go2, folder, tmp_path):
-        with pytest.raises(FitError, match="at least one iteration"):
+        with pytest.raises(FineTuneError, match="at least one iteration"):
             small(go2, folder, tmp_path, 0)

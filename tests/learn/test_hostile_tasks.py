@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from surefoot.learn.randomize import Randomization, Spread, TaskError
+from surefoot.errors import TaskError
+from surefoot.learn.randomize import Randomization, Spread
 from surefoot.learn.rise import Rise
 from surefoot.learn.starts import Shares
 from surefoot.learn.task import Reward, Task, load_task, walk, weighted

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from surefoot.learn.randomize import TaskError, load_randomization
+from surefoot.errors import TaskError
+from surefoot.learn.randomize import load_randomization
 from surefoot.sim import Worlds
 
 

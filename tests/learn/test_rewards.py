@@ -41,6 +41,26 @@ class TestLasting:
         assert (-after < 0.5 * wanted).mean() > 0.7  # another command, and counted anew
 
 
+class TestActions:
+    def test_changes_of_the_action_and_changes_of_the_change_cost(self, robot):
+        """In the environment: two robots, three ticks, and one of them begins anew before the third."""
+        task = replace(walk(robot), randomization=NONE, fall_cost=0.0)
+        n_joints = robot.contract.n_joints
+        first, second, third = (torch.full((2, n_joints), value) for value in (0.1, 0.4, 0.2))
+        paid = {}
+        for name in ("action_rate", "action_jerk"):
+            env = WalkEnv(robot, replace(task, rewards=weighted(**{name: -1.0})), 2)
+            paid[name] = [env.step(first)[1], env.step(second)[1]]
+            env._reset(np.array([1]))
+            paid[name].append(env.step(third)[1])
+            paid[name] = -np.array([reward.numpy() for reward in paid[name]]) / (n_joints * env.dt_s)
+        np.testing.assert_allclose(paid["action_rate"], np.square([[0.1, 0.1], [0.3, 0.3], [0.2, 0.2]]), rtol=1e-4)
+        np.testing.assert_allclose(paid["action_jerk"], np.square([[0.1, 0.1], [0.2, 0.2], [0.5, 0.2]]), rtol=1e-4)
+
+    def test_power_is_what_the_motors_give_and_not_what_they_take(self):
+        assert rewards.power(motion(torque=np.array([[2.0, -3.0]]), joint_velocity=np.array([[4.0, 1.0]]))) == 8.0
+
+
 def motion(n=1, **changed):
     """A robot of two standing feet and two hands that stands still in its posture, told to walk forward."""
     still: dict[str, Any] = {

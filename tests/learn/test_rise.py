@@ -8,9 +8,9 @@ import torch
 from support.postures import put
 from support.training import NONE
 
+from surefoot.errors import TaskError
 from surefoot.learn.env import BALANCED_S, WalkEnv
 from surefoot.learn.mirror import mirror_joints
-from surefoot.learn.randomize import TaskError
 from surefoot.learn.rise import Rise, _Half, find_rise, way_up
 from surefoot.learn.starts import UPRIGHT, Shares
 from surefoot.learn.upright import holding_action

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from surefoot.errors import TaskError
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import load_task, weighted
 
 

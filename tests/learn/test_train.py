@@ -79,15 +79,28 @@ class TestTraining:
     def test_a_checkpoint_of_another_robot_is_refused(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=1)
         other = load_robot(HEXAPOD)
-        with pytest.raises(SurefootError, match=r"another robot.*or start over") as caught:
+        with pytest.raises(SurefootError, match=r"another robot.*start over$") as error:
             small_train(other, tmp_path)
-        assert caught.value.argument == "fresh"
+        assert error.value.argument == "restart"
 
-    def test_a_checkpoint_of_another_setting_is_refused_and_fresh_starts_over(self, go2, tmp_path):
+    def test_a_checkpoint_of_another_setting_is_refused_and_restart_starts_over(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=1)
         with pytest.raises(SurefootError, match="another seed"):
             small_train(go2, tmp_path, seed=5)
-        small_train(go2, tmp_path, iterations=1, seed=5, fresh=True)
+        small_train(go2, tmp_path, iterations=1, seed=5, restart=True)
+
+    def test_what_was_to_be_forgotten_is_not_continued_after_a_kill(self, go2, tmp_path, monkeypatch):
+        """Killed before its own first checkpoint, the next run begins anew."""
+        small_train(go2, tmp_path, iterations=1)
+
+        def killed(*_, **__):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("surefoot.learn.train.WalkEnv", killed)
+            with pytest.raises(KeyboardInterrupt):
+                small_train(go2, tmp_path, iterations=1, restart=True)
+        assert not (tmp_path / "checkpoint.safetensors").exists()
 
     def test_a_broken_checkpoint_is_refused(self, go2, tmp_path):
         (tmp_path / "checkpoint.safetensors").write_bytes(b"not a checkpoint")

@@ -7,8 +7,8 @@ import pytest
 from support.postures import posed, upright_worlds
 from support.robot_files import BIPED, HEXAPOD
 
+from surefoot.errors import TaskError
 from surefoot.learn.mirror import mirror_joints
-from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import biped
 from surefoot.learn.upright import hind_legs, holding_torque_nm, stand_on_hind_legs
 from surefoot.robot import LEVEL, load_robot

@@ -30,7 +30,7 @@ def train_policy(
     worlds: int | None = None,
     seed: int = 0,
     threads: int = 0,
-    fresh: bool = False,
+    restart: Annotated[bool, tyro.conf.arg(aliases=["--fresh"])] = False,
     evaluate: bool = True,
 ) -> None:
     """Train a policy with PPO on this machine's cores, and measure it at the end.
@@ -50,7 +50,7 @@ def train_policy(
         worlds: robots simulated side by side; default: the task's own (walk: 1024; biped: 512)
         seed: of everything random
         threads: of simulator and learner; 0 takes all cores
-        fresh: start over where the folder holds a training
+        restart: start over where the folder holds a training
         evaluate: measure the result and write eval.json
     """
     try:
@@ -74,7 +74,7 @@ def train_policy(
             iterations=iterations,
             seed=seed,
             threads=threads,
-            fresh=fresh,
+            restart=restart,
             show=screen.show,
             say=lambda text: console.print(text, soft_wrap=True),
         )

@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from surefoot.errors import RobotError, nearest
+from surefoot.errors import RobotError, TaskError, nearest
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.march import HoldAgent, MarchAgent
-from surefoot.learn.randomize import TaskError
 from surefoot.policy.agents import Agent
 from surefoot.policy.trot import TrotAgent
+from surefoot.streams import Stream
 
 TEACHERS: dict[str, Callable[[WalkEnv], Agent]] = {
     "trot": lambda env: TrotAgent(env.robot),
@@ -62,7 +62,9 @@ def clone_teacher(env: WalkEnv, actor: torch.nn.Module, teacher: str, seed: int)
     except RobotError as reason:
         return CloningResult(False, f"starts from nothing: {reason}")
     most_noise = LOUD if teacher in BEGINNERS else NOISE
-    observations, actions = _demonstrations(env, agent, np.random.default_rng([seed, 5]), most_noise)
+    observations, actions = _demonstrations(
+        env, agent, np.random.default_rng([seed, Stream.DEMONSTRATIONS]), most_noise
+    )
     minutes = env.tally.steps * env.dt_s / 60
     if teacher in BEGINNERS:
         env.tally = Tally()

@@ -23,8 +23,8 @@ def save(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) ->
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
-def load(path: Path, start_over: str = "fresh") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Read them back; `start_over` is the argument that forgets them, for the error."""
+def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Read them back."""
     try:
         # not noted as an input: training goes on in the same file
         check_input(path, SurefootError, "a checkpoint", MOST_BYTES, note=False)
@@ -41,5 +41,5 @@ def load(path: Path, start_over: str = "fresh") -> tuple[dict[str, torch.Tensor]
     except (OSError, SafetensorError, KeyError, ValueError) as reason:
         raise SurefootError(
             f"{path} is not a checkpoint that can be read ({reason}); train into another folder, or start over",
-            argument=start_over,
+            argument="restart",
         ) from None

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 
 from surefoot.adapt import Adaptation
-from surefoot.errors import FitError
+from surefoot.errors import FineTuneError
 from surefoot.files import canonical_json, json_ready, sha256
 from surefoot.learn.accept import choose
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.finetune_settings import FineTuneSettings
 from surefoot.learn.import_policy import Imported, copy_policy, import_policy, read_chain
-from surefoot.learn.loop import Course, Inspect, Length, Show, learn
+from surefoot.learn.loop import Inspect, Length, Show, TrainingCourse, learn
 from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.network import Chain, write_chain
 from surefoot.learn.ppo import Anchor, Learner, PPOSettings
@@ -128,14 +128,14 @@ def finetune(
     settings = settings or FineTuneSettings()
     only_trim = length.iterations == 0 and settings.trim_s > 0
     if length.reached(0, 0.0) and not only_trim:
-        raise FitError(
+        raise FineTuneError(
             "fine-tuning needs at least one iteration, or a time above 0 minutes; 0 iterations only trim, with a trim_s"
             " above 0"
         )
     planned = plan(robot, policy, adaptation, task, settings, seed)
     imported, mirrored = planned.imported, not planned.asymmetry
     if only_trim and not imported.exact:
-        raise FitError(f"a policy that has to be copied needs at least one iteration: {imported.reason}")
+        raise FineTuneError(f"a policy that has to be copied needs at least one iteration: {imported.reason}")
     if (
         restart
     ):  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
@@ -202,8 +202,8 @@ def finetune(
         write_chain(path, robot.contract, start.trained(learner.network), says)
 
     compared = (*COMPARED, "policy", "adaptation", "finetune")
-    course = Course(config, compared, "restart", ppo, seed, make_env, make_learner, begin, write, prepare)
-    written = learn(course, out, length, threads=threads, fresh=restart, show=show, inspect=inspect)
+    course = TrainingCourse(config, compared, ppo, seed, make_env, make_learner, begin, write, prepare)
+    written = learn(course, out, length, threads=threads, restart=restart, show=show, inspect=inspect)
     if settings.trim_s:
         chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(read_model(written)))
         says["surefoot.trim"] = json.dumps({name: made.to_dict() for name, made in trims.items()})
@@ -278,7 +278,7 @@ def _refuse_nonsense(settings: FineTuneSettings) -> None:
     ):
         value = getattr(settings, name)
         if not low <= value <= high:
-            raise FitError(f"{name} is {value:g}; it must be between {low:g} and {high:g}")
+            raise FineTuneError(f"{name} is {value:g}; it must be between {low:g} and {high:g}")
 
 
 def _some(names: list[str]) -> str:

@@ -73,12 +73,11 @@ class Length:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingCourse:
     """What is learned: the parts in which one way of learning differs from another."""
 
     config: dict[str, Any]  # all that determines it, as JSON
     compared: tuple[str, ...]  # the keys of it that a checkpoint must share
-    start_over: str  # the argument that forgets a checkpoint, for errors
     settings: PPOSettings
     seed: int
     make_env: Callable[[int], WalkEnv]  # from a seed
@@ -91,32 +90,34 @@ class Course:
 
 
 def learn(
-    course: Course,
+    course: TrainingCourse,
     out: Path,
     length: Length,
     *,
     threads: int = 0,
-    fresh: bool = False,
+    restart: bool = False,
     show: Show | None = None,
     inspect: Inspect | None = None,
 ) -> Path:
     """Learn into the folder `out`; the path of `policy.onnx`.
 
-    A checkpoint in `out` is continued if it belongs to the same course, and refused otherwise (`fresh` starts over).
+    A checkpoint in `out` is continued if it belongs to the same course, and refused otherwise (`restart` starts over).
     `inspect` is called after each iteration with a function that writes the policy as it is; its time does not count.
     """
     torch.set_num_threads(threads or max(torch.get_num_threads(), 1))
     state_path, policy_path = out / "checkpoint.safetensors", out / "policy.onnx"
+    if restart:  # killed before its own first checkpoint, the next run must not resume the one that is discarded
+        state_path.unlink(missing_ok=True)
     tensors, state = (
         _resume(state_path, course)
-        if state_path.exists() and not fresh
+        if state_path.exists()
         else (None, {"iteration": 0, "elapsed_s": 0.0, "runs": 0, "taught": False})
     )
     write_text(out / "config.json", json.dumps(course.config, indent=1) + "\n")
     torch.manual_seed(course.seed + 1_000_003 * int(state["runs"]))
     env = course.make_env(course.seed + 7919 * int(state["runs"]))
     learner = course.make_learner(env)
-    clock = _Clock(float(state["elapsed_s"]))
+    clock = _Stopwatch(float(state["elapsed_s"]))
     if tensors is not None:
         learner.restore(tensors)
     elif not length.reached(0, 0.0):
@@ -162,7 +163,7 @@ def learn(
     return policy_path
 
 
-class _Clock:
+class _Stopwatch:
     """Seconds of training, over all runs, without pauses."""
 
     def __init__(self, before_s: float):
@@ -185,7 +186,7 @@ def _iterate(
     settings: PPOSettings,
     iteration: int,
     length: Length,
-    clock: _Clock,
+    clock: _Stopwatch,
     critic_only: bool,
 ) -> TrainingProgress:
     env.tally = Tally()
@@ -221,8 +222,8 @@ def _iterate(
     )
 
 
-def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    tensors, state = checkpoint.load(path, course.start_over)
+def _resume(path: Path, course: TrainingCourse) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    tensors, state = checkpoint.load(path)
     theirs = state.get("config")
     theirs = theirs if isinstance(theirs, dict) else {}
     normal = json.loads(json.dumps(course.config))
@@ -233,24 +234,27 @@ def _resume(path: Path, course: Course) -> tuple[dict[str, torch.Tensor], dict[s
                 inner = next(k for k in {**was, **now} if was.get(k) != now.get(k))
                 key, was, now = f"{key}.{inner}", was.get(inner), now.get(inner)
             raise SurefootError(
-                f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); choose another"
-                " folder, or start over",
-                argument=course.start_over,
+                f"{path} was trained with another {key} ({_short(was)} against {_short(now)}); train into"
+                " another folder, or start over",
+                argument="restart",
             )
-    return tensors, _checked(tensors, state, path, course.start_over)
+    return tensors, _checked(tensors, state, path)
 
 
-def _checked(tensors: dict[str, torch.Tensor], state: dict[str, Any], path: Path, start_over: str) -> dict[str, Any]:
+def _checked(tensors: dict[str, torch.Tensor], state: dict[str, Any], path: Path) -> dict[str, Any]:
     """What a checkpoint says of how far it is; a damaged one is refused before it spoils what comes after."""
-    damaged = f"{path} is damaged: {{}}; train into another folder, or start over"
+
+    def damaged(what: str) -> SurefootError:
+        return SurefootError(f"{path} is damaged: {what}; train into another folder, or start over", argument="restart")
+
     for key in ("iteration", "runs"):
         if not isinstance(state.get(key), int) or isinstance(state[key], bool) or not 0 <= state[key] <= MOST_COUNTED:
-            raise SurefootError(damaged.format(f"{key} is {shown(state.get(key))}"), argument=start_over)
+            raise damaged(f"{key} is {shown(state.get(key))}")
     if not is_number(state.get("elapsed_s")) or state["elapsed_s"] < 0:
-        raise SurefootError(damaged.format(f"elapsed_s is {shown(state.get('elapsed_s'))}"), argument=start_over)
+        raise damaged(f"elapsed_s is {shown(state.get('elapsed_s'))}")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise SurefootError(damaged.format(f"{name} holds numbers that are not finite"), argument=start_over)
+            raise damaged(f"{name} holds numbers that are not finite")
     return {
         "iteration": state["iteration"],
         "elapsed_s": state["elapsed_s"],

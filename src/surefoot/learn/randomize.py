@@ -14,17 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from surefoot.errors import SurefootError, nearest, shown
+from surefoot.errors import TaskError, nearest, shown
 from surefoot.files import is_number, path_of, read_yaml
 from surefoot.learn.mirror import Signed
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.worlds import Worlds
 
 FOLDER = Path(__file__).parent / "randomization"
-
-
-class TaskError(SurefootError):
-    """A task or its randomization cannot be used."""
 
 
 class Draws(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from cmaes import CMA
 
-from surefoot.learn.randomize import TaskError
+from surefoot.errors import TaskError
 from surefoot.learn.starts import Starts
 from surefoot.policy.replay import ReplayAgent
 from surefoot.robot import Posture, Robot, Sensors
@@ -19,6 +19,7 @@ from surefoot.sim.falls import Falls
 from surefoot.sim.sensing import gravity_in_base
 from surefoot.sim.walk import Probe, Script, walk
 from surefoot.sim.worlds import Worlds
+from surefoot.streams import Stream
 
 MOTION_S = 0.8
 KNOTS = 3  # targets on the way, at equal times
@@ -92,7 +93,7 @@ def way_up(robot: Robot, posture: Posture, rise: Rise, n: int, physics_hz: float
             f"the motion that the task names (rise) does not bring {robot.name} into the posture {posture.name!r};"
             " leave it out, or search with find_rise"
         )
-    rng = np.random.default_rng([seed, 13])
+    rng = np.random.default_rng([seed, Stream.RISING_STARTS])
     chosen = rng.choice(len(passed), n)
     return passed[chosen]
 
@@ -130,7 +131,7 @@ class _RiseTrial:
     def __init__(self, robot: Robot, posture: Posture, n: int, physics_hz: float, seed: int = 0) -> None:
         self._robot, self._posture = robot, posture
         self._worlds = Worlds(robot, n, physics_hz=physics_hz)
-        self._rng = np.random.default_rng([seed, 12])
+        self._rng = np.random.default_rng([seed, Stream.RISING_SEARCH])
         self.up_s = np.zeros(n)  # how long each was up
 
     def score(self, actions: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from surefoot.adapt import Adaptation, Fitted, Prior, read_priors
 from surefoot.adapt.plausible import plausible
-from surefoot.errors import FitError, shown
+from surefoot.errors import FineTuneError, FitError, shown
 from surefoot.files import is_number
 from surefoot.learn.mirror import Signed
 from surefoot.learn.randomize import Randomization
@@ -81,7 +81,7 @@ class WorldSampler:
         """How what `draw` returns looks in a mirror; only of an adaptation that is symmetric."""
         images = [_image(knob, self.ranges, joints) for knob in self.ranges]
         if any(image is None for image in images):
-            raise FitError("the adaptation is not symmetric, so its worlds have no mirror image")
+            raise FineTuneError("the adaptation is not symmetric, so its worlds have no mirror image")
         index = np.array([image[0] for image in images if image is not None], dtype=int)
         sign = np.array([image[1] for image in images if image is not None], dtype=float)
         return [*self.rest.mirror(worlds, joints), (index, sign)]

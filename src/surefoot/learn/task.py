@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from surefoot.errors import SurefootError, nearest, shown
+from surefoot.errors import SurefootError, TaskError, nearest, shown
 from surefoot.files import note_input, path_of
 from surefoot.learn import rewards
-from surefoot.learn.randomize import Randomization, TaskError, load_randomization
+from surefoot.learn.randomize import Randomization, load_randomization
 from surefoot.learn.rewards import RewardFunction
 from surefoot.learn.rise import Rise, find_rise
 from surefoot.learn.starts import Shares

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from surefoot.errors import nearest, shown
+from surefoot.errors import TaskError, nearest, shown
 from surefoot.files import is_number
-from surefoot.learn.randomize import Randomization, Spread, TaskError
+from surefoot.learn.randomize import Randomization, Spread
 from surefoot.learn.rise import Rise
 from surefoot.learn.starts import Shares
 from surefoot.robot import Posture, Robot

@@ -11,13 +11,12 @@ import numpy as np
 import torch
 
 from surefoot import __version__
-from surefoot.errors import SurefootError, nearest
+from surefoot.errors import SurefootError, TaskError, nearest
 from surefoot.learn.behaviour_cloning import clone_teacher
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.loop import Course, Inspect, Length, Show, TrainingProgress, learn
+from surefoot.learn.loop import Inspect, Length, Show, TrainingCourse, TrainingProgress, learn
 from surefoot.learn.mirror import SymmetryAugmentation
 from surefoot.learn.ppo import Learner, PPOSettings
-from surefoot.learn.randomize import TaskError
 from surefoot.learn.task import Task
 from surefoot.policy.agents import ZeroAgent
 from surefoot.policy.export_mlp import write_mlp
@@ -41,7 +40,7 @@ def train(
     iterations: int,
     seed: int = 0,
     threads: int = 0,
-    fresh: bool = False,
+    restart: bool = False,
     show: Show | None = None,
     say: Callable[[str], None] | None = None,
     inspect: Inspect | None = None,
@@ -49,7 +48,7 @@ def train(
     """Train into the folder `out`; the path of `policy.onnx`.
 
     A checkpoint in `out` is continued if it belongs to the same robot, task, settings and seed, and refused
-    otherwise (`fresh` starts over). `inspect` is called after each iteration with a function that writes the policy
+    otherwise (`restart` starts over). `inspect` is called after each iteration with a function that writes the policy
     as it is; its time does not count as training.
     """
     config = full_config(robot, task, settings, seed)
@@ -81,8 +80,8 @@ def train(
     def write(path: Path, learner: Learner) -> None:
         write_mlp(path, contract, learner.layers(), settings.activation, metadata=says)
 
-    course = Course(config, COMPARED, "fresh", settings, seed, make_env, make_learner, begin, write)
-    return learn(course, out, Length(iterations), threads=threads, fresh=fresh, show=show, inspect=inspect)
+    course = TrainingCourse(config, COMPARED, settings, seed, make_env, make_learner, begin, write)
+    return learn(course, out, Length(iterations), threads=threads, restart=restart, show=show, inspect=inspect)
 
 
 def settings_of(task: Task, worlds: int | None = None) -> PPOSettings:

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 from cmaes import CMA
 
-from surefoot.learn.randomize import TaskError
+from surefoot.errors import TaskError
 from surefoot.policy.trot import GRAVITY_M_S2, Leg, find_legs
 from surefoot.robot import Posture, Robot
 from surefoot.robot.load import foot_geoms, joint_addresses
@@ -70,7 +70,7 @@ def hind_legs(robot: Robot) -> tuple[Leg, Leg]:
 def stand_on_hind_legs(robot: Robot) -> StandingPose:
     """The pose that holds the robot upright with the least effort; refuses a robot that cannot stand so."""
     left, right = hind_legs(robot)
-    scale = _Scale(robot, left, right)
+    scale = _BodyScale(robot, left, right)
     low, high = np.array(robot.contract.position_limit_rad)[left.joints].T
     low, high = low + INSIDE * (high - low), high - INSIDE * (high - low)
     search = CMA(
@@ -170,7 +170,7 @@ def _at_rest(
     return needed - push.T @ force, missing, -min(lowest)
 
 
-class _Scale:
+class _BodyScale:
     """Weighs poses of the hind legs: torques at rest, balance, and what comes near the floor."""
 
     def __init__(self, robot: Robot, left: Leg, right: Leg) -> None:

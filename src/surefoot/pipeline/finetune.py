@@ -12,7 +12,7 @@ import numpy as np
 
 from surefoot import __version__
 from surefoot.adapt import Adaptation
-from surefoot.errors import PolicyError, SurefootError
+from surefoot.errors import FineTuneError, PolicyError, SurefootError
 from surefoot.files import check_folder, json_ready, parse_limited, read_state, write_json
 from surefoot.learn.finetune_settings import FineTuneSettings
 from surefoot.pipeline.artefacts import BEGUN, CHECKPOINT, CONFIG, EVALUATION, POLICY
@@ -77,15 +77,15 @@ class FineTuneOptions:
     def __post_init__(self) -> None:
         """Refuse what trains nothing."""
         if not (self.minutes > 0 and np.isfinite(self.minutes)):
-            raise SurefootError(f"minutes is {self.minutes:g}; fine-tuning needs a time above 0", argument="minutes")
+            raise FineTuneError(f"minutes is {self.minutes:g}; fine-tuning needs a time above 0", argument="minutes")
         if self.iterations is not None and self.iterations < (0 if self.trim_s else 1):
-            raise SurefootError(
+            raise FineTuneError(
                 f"iterations is {self.iterations}; fine-tuning needs at least 1, or 0 to trim only, with a trim_s above"
                 " 0",
                 argument="iterations",
             )
         if self.seed < 0:
-            raise SurefootError(f"the seed is {self.seed}; it must be a whole number from 0 on")
+            raise FineTuneError(f"the seed is {self.seed}; it must be a whole number from 0 on")
 
     @property
     def settings(self) -> FineTuneSettings:
@@ -141,7 +141,7 @@ def require_torch() -> None:
     """Refuse at once where the extra 'train' is not installed; nothing of it is imported."""
     missing = next((name for name in TRAINING if importlib.util.find_spec(name) is None), None)
     if missing is not None:
-        raise SurefootError(
+        raise FineTuneError(
             f"fine-tuning needs PyTorch ({missing} is missing); install it with: pip install 'surefoot[train]'"
         )
 
@@ -174,7 +174,7 @@ def run_finetune(
     physics = adaptation.physics(robot)
     task = load_task(options.task or ("walk" if robot.posture.level else "biped"), robot, options.randomization)
     if task.posture.name != robot.posture.name:
-        raise SurefootError(
+        raise FineTuneError(
             f"{driver.word} means the posture {robot.posture.name!r} and the task {task.name} the posture"
             f" {task.posture.name!r}; give the policy's own task",
             argument="task",
@@ -230,7 +230,7 @@ def read_tuned(folder: Path) -> FineTuned:
     try:
         tuned = FineTuned.from_dict(read_state(path), folder / POLICY)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SurefootError(f"{path} is not what a fine-tuning of this version writes; fine-tune again") from None
+        raise FineTuneError(f"{path} is not what a fine-tuning of this version writes; fine-tune again") from None
     return replace(tuned, trained_s=trained_s(folder / CHECKPOINT))
 
 
