@@ -51,6 +51,7 @@ def diagnosis(log) -> LogReport:
             "z",
             (first,),
             (cut,),
+            "velocity",
         ),
         Finding("saturated", "warning", "all joints at the limit", "2 %", "clipped", "slower", log.joints, (cut,)),
         Finding(
@@ -112,6 +113,18 @@ class TestDoctorPage:
         assert "row before" not in cards["saturated"]  # which has the word "rate" in it
         assert "episode 999" not in cards["idle"]
         assert "target" in cards["flipped-sign"]
+
+    @pytest.mark.parametrize(
+        ("channel", "drawn"), [("velocity", "from positions"), ("position", "target"), ("", "target")]
+    )
+    def test_the_channel_decides_what_is_drawn_and_not_the_words(self, log, robot, diagnosis, channel, drawn) -> None:
+        (finding,) = (one for one in diagnosis.findings if one.code == "position-velocity")
+        for title in ("velocity and position", "something is off"):
+            report = dataclasses.replace(
+                diagnosis, findings=(dataclasses.replace(finding, title=title, channel=channel),)
+            )
+            (card,) = re.findall(r"<article.*?</article>", doctor_page(report, log, robot, "Doctor"), flags=re.S)
+            assert [word for word in ("from positions", "target") if word in card] == [drawn]
 
     def test_the_timeline_shows_used_and_cut_parts(self, log, robot, diagnosis) -> None:
         page = doctor_page(diagnosis, log, robot, "Doctor")

@@ -11,7 +11,7 @@ from surefoot.cli.words import way_out
 from surefoot.console import Console, say
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import check_place, path_of, write_text
-from surefoot.logs.doctor import NEEDED_S, LogReport, check_log
+from surefoot.logs.doctor import NEEDED_S, check_log
 from surefoot.logs.robot_log import read_log
 from surefoot.logs.time_unit import in_seconds
 from surefoot.policy import OnnxPolicy
@@ -23,6 +23,7 @@ from surefoot.robot import Robot, load_robot
 MENDED_BY: dict[str, tuple[str, str | None]] = {
     "joint-names": ("robot", None),
     "other-contract": ("robot", None),
+    "other-gains": ("robot", None),
     "posture": ("policy", None),
     "rate-said": ("robot", None),
     "time-unit": ("time_unit", "log import"),
@@ -34,7 +35,7 @@ def doctor(
     robot: str = "go2",
     policy: str | None = None,
     needed_s: float = NEEDED_S,
-    json: bool = False,
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False,
     html: Path | None = None,
 ) -> int:
     """Find what is wrong with a log: clock, joints, signs, units, actions, falls, coverage. Worst first.
@@ -48,7 +49,7 @@ def doctor(
         policy: path of the ONNX policy that the robot ran, or the name of one that ships with the robot:
             checks that it made these actions
         needed_s: how much usable time a fit should have, s
-        json: print the diagnosis as JSON instead
+        as_json: print the diagnosis as JSON instead
         html: also write a page with plots
     """
     if html is not None:
@@ -58,8 +59,8 @@ def doctor(
     loaded = None if policy is None else _policy(policy, described)
     described = described if loaded is None else with_policy_posture(described, loaded)
     report = check_log(content, described, loaded, needed_s=needed_s)
-    if json:
-        say_plain(_json(report))
+    if as_json:
+        say_plain(json.dumps(report.to_dict(), indent=1))
     else:
         show_result(report, Console())
         for code in dict.fromkeys(finding.code for finding in report.findings if finding.code in MENDED_BY):
@@ -69,13 +70,9 @@ def doctor(
 
         content = in_seconds(content, described.contract.control_dt_s)  # as the doctor looked at it
         write_text(html, doctor_page(report, content, described, f"{log.name} on {described.name}"))
-        if not json:
+        if not as_json:
             say(Console(), f"wrote {html}")
     return report.exit_code
-
-
-def _json(report: LogReport) -> str:
-    return json.dumps(report.to_dict(), indent=1)
 
 
 def _policy(name: str, robot: Robot) -> OnnxPolicy:

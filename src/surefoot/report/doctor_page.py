@@ -52,7 +52,6 @@ VERDICTS: dict[int, tuple[str, State, str]] = {
 MOST_PANELS = 6  # joints that one finding shows
 MOST_SPANS = 8  # places that one finding names
 CLOCK_WORDS = {"time", "gap", "jitter", "dropout", "rate", "clock"}  # of codes; what they mark is shown on the clock
-ORIENTATION_WORDS = {"flipped", "swapped", "mirrored", "order"}  # positions and targets show them, velocities do not
 
 
 def doctor_page(report: LogReport, log: RobotLog, robot: Robot, title: str, inside: Page | None = None) -> str:
@@ -144,7 +143,7 @@ def _joint_drawing(
     """What draws a joint for this finding, its velocity where the finding is about that, and the legend of
     the drawing.
     """
-    if "velocity" in finding.title and not ORIENTATION_WORDS & set(finding.code.split("-")):
+    if finding.channel == "velocity":
         return partial(velocity_panel, log, rows, shades=shades), VELOCITY_KEYS
     return partial(position_panel, log, rows, robot=robot, targets=targets, shades=shades), POSITION_KEYS
 

@@ -12,12 +12,11 @@ from typing import Any
 from surefoot.errors import PolicyError, SurefootError, nearest, shown
 from surefoot.files import canonical_json, is_number, parse_json, sha256
 
-# Size of each observation term, in joints (True) or as a fixed number of entries.
+# Entries of each observation term; None: one for each joint.
 TERM_SIZES: dict[str, int | None] = {
     "gyro": 3,  # angular velocity in the IMU frame, rad/s
-    "gravity": (
-        3
-    ),  # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright, for an IMU mounted level
+    # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright, for an IMU mounted level
+    "gravity": 3,
     "command": 3,  # forward m/s, left m/s, turn rad/s
     "joint_position": None,  # relative to the default pose, rad
     "joint_velocity": None,  # rad/s

@@ -171,6 +171,26 @@ class TestPlantedFaults:
                 assert word in finding.title
                 assert not any(other in finding.title for other in {"position", "velocity", "action"} - {word})
 
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            (lambda velocity: 0 * velocity, "constant-channel"),
+            (lambda velocity: np.clip(velocity, -1.0, 1.0), "clipped-channel"),
+            (lambda velocity: np.round(velocity), "coarse-channel"),
+            (lambda velocity: np.where(np.arange(len(velocity)) == 7, np.nan, velocity), "not-a-number"),
+            (lambda velocity: 2.5 * velocity, "velocity-scale"),
+            (lambda velocity: np.roll(velocity, 40), "position-velocity"),
+            (lambda velocity: np.rad2deg(velocity), "unit"),
+        ],
+    )
+    def test_a_finding_knows_its_channel(self, go2_log, go2, change, code) -> None:
+        velocity = go2_log.joint_velocity_rad_s.copy()
+        velocity[:, 4] = change(velocity[:, 4])
+        report = check_log(dataclasses.replace(go2_log, joint_velocity_rad_s=velocity), go2)
+        found = [finding for finding in report.findings if finding.code == code]
+        assert {finding.channel for finding in found} == {"velocity"}
+        assert LogReport.from_dict(report.to_dict()).findings == report.findings
+
     def test_two_faults_at_once(self, go2_log, go2) -> None:
         both = plant.flipped(plant.swapped(go2_log, "FL_hip_joint", "RR_hip_joint").log, "FR_calf_joint").log
         diagnosis = check_log(both, go2, needed_s=NEEDED_S)
@@ -309,6 +329,23 @@ class TestMetadata:
     def test_another_contract(self, go2_log, go2) -> None:
         log = dataclasses.replace(go2_log, metadata=go2_log.metadata | {"contract_hash": "0" * 64, "control_hz": 100})
         assert {"other-contract", "rate-said"} <= codes(check_log(log, go2), "warning")
+
+    def test_gains_that_were_sent(self, go2_log, go2) -> None:
+        own = {"kp": list(go2.contract.kp_nm_per_rad), "kd": list(go2.contract.kd_nms_per_rad)}
+        same = dataclasses.replace(go2_log, metadata=go2_log.metadata | {"recorded_gains": own})
+        assert "other-gains" not in codes(check_log(same, go2))
+        own["kp"][2] *= 1.5
+        own["kd"][0] = None
+        other = dataclasses.replace(go2_log, metadata=go2_log.metadata | {"recorded_gains": own})
+        (finding,) = (f for f in check_log(other, go2).findings if f.code == "other-gains")
+        assert finding.severity == "warning"
+        assert go2.contract.joints[2] in finding.evidence
+        assert go2.contract.joints[0] not in finding.evidence
+
+    @pytest.mark.parametrize("said", [None, 3, [], {}, {"kp": 20}, {"kp": ["a"] * 12, "kd": [True] * 12}])
+    def test_gains_that_say_nothing(self, go2_log, go2, said) -> None:
+        log = dataclasses.replace(go2_log, metadata=go2_log.metadata | {"recorded_gains": said})
+        assert "other-gains" not in codes(check_log(log, go2))
 
     def test_joints_of_another_robot(self, clean, go2) -> None:
         diagnosis = check_log(clean["hexapod"][0], go2)

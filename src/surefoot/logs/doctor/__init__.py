@@ -46,6 +46,7 @@ from surefoot.robot import Robot
 __all__ = ["Delay", "Finding", "LogReport", "Severity", "TimeSpan", "check_log"]
 
 NEEDED_S = 240.0  # 64 episodes of 4 s, less a little
+GAIN_TOLERANCE = 0.02  # of a gain: single precision and rounding are less
 FOLLOW_FROM_RATE = ("velocity-scale", "action-scale")  # a wrong clock shows in these too
 
 
@@ -65,7 +66,7 @@ def check_log(log: RobotLog, robot: Robot, policy: OnnxPolicy | None = None, nee
     findings += found
     sound &= ~ailing.frozen
     order, found = _joint_order(log, robot)
-    findings += found + _provenance(log, robot)
+    findings += found + _provenance(log, robot) + _gains(log, robot)
     findings = _posture(log, robot) + findings  # first, since much of the rest follows from it
     left_out = (
         ("not a number", ~numbers),
@@ -225,6 +226,35 @@ def _provenance(log: RobotLog, robot: Robot) -> list[Finding]:
             f" {robot.contract_hash[:12]}",
             "gains, scales, pose or rates changed since: the same action means another motion",
             "give the robot.yaml that the log was recorded with",
+        )
+    ]
+
+
+def _gains(log: RobotLog, robot: Robot) -> list[Finding]:
+    """Whether the motors were sent the gains that the contract gives."""
+    recorded, contract = log.metadata.get("recorded_gains"), robot.contract
+    if not isinstance(recorded, dict):
+        return []
+    differences = []
+    for name, own in (("kp", contract.kp_nm_per_rad), ("kd", contract.kd_nms_per_rad)):
+        sent = recorded.get(name)
+        if not isinstance(sent, list) or len(sent) != contract.n_joints:
+            continue
+        for joint, theirs, ours in zip(contract.joints, sent, own, strict=True):
+            known = isinstance(theirs, int | float) and not isinstance(theirs, bool)
+            if known and abs(theirs - ours) > GAIN_TOLERANCE * abs(ours) + 1e-9:
+                differences.append(f"{joint} {name} {theirs:.4g}, not {ours:.4g}")
+    if not differences:
+        return []
+    more = f", and {len(differences) - 4} more" if len(differences) > 4 else ""
+    return [
+        Finding(
+            "other-gains",
+            "warning",
+            "the motors were sent other gains than robot.yaml gives",
+            ", ".join(differences[:4]) + more,
+            "the simulator takes the gains of robot.yaml: the same action would make another torque",
+            "write the gains that were sent into robot.yaml, or give the robot.yaml that the log was recorded with",
         )
     ]
 

@@ -62,6 +62,7 @@ def check_numbers(log: RobotLog) -> tuple[np.ndarray, list[Finding]]:
                 "drop these rows when importing: the log is then split there",
                 joints=joints,
                 spans=spans(~fine, log),
+                channel=(JOINT_CHANNELS | BASE_CHANNELS).get(name, name),
             )
         )
     return sound, findings
@@ -128,6 +129,7 @@ def _constant(name: str, word: str, labels: tuple[str, ...], constant: np.ndarra
             "a dead sensor or an empty column says nothing about the robot, and a fit would believe it",
             fix,
             joints=joints if name in JOINT_CHANNELS else (),
+            channel=word,
         )
     ]
 
@@ -163,6 +165,7 @@ def _frozen(name: str, word: str, joint: str, stuck: np.ndarray, log: RobotLog) 
         "check the cable of this joint; record again if it happens often",
         joints=(joint,),
         spans=spans(stuck, log),
+        channel=word,
     )
 
 
@@ -206,6 +209,7 @@ def _clipped(
                 ),
                 joints=joint,
                 spans=spans(at, log),
+                channel=word,
             )
         )
     return found
@@ -237,5 +241,6 @@ def _coarse(name: str, word: str, labels: tuple[str, ...], values: np.ndarray, c
             "rounding of this size changes a distribution as much as the physics that is looked for",
             "record with more digits: as 32-bit floats, not as rounded text or small integers",
             joints=joints if name in JOINT_CHANNELS else (),
+            channel=word,
         )
     ]

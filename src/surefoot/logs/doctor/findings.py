@@ -35,6 +35,7 @@ class Finding:
     fix: str
     joints: tuple[str, ...] = ()
     spans: tuple[TimeSpan, ...] = ()
+    channel: str = ""  # that it is about, where it is a single one: position, velocity, action, torque, gyro, ...
 
 
 @dataclass(frozen=True)

@@ -247,6 +247,7 @@ def _late(names: tuple[str, ...], late: np.ndarray, lag: np.ndarray, period_s: f
         "rows pair a position with the velocity of another moment",
         "record both from the same message, and filter both or neither",
         joints=joints,
+        channel="velocity",
     )
 
 
@@ -261,6 +262,7 @@ def _disagree(name: str, r: float, where: tuple[TimeSpan, ...]) -> Finding:
         f"check both columns of {name} in the mapping",
         joints=(name,),
         spans=where,
+        channel="velocity",  # it is looked at beside the derivative of position
     )
 
 
@@ -275,6 +277,7 @@ def _other_size(names: tuple[str, ...], wrong: np.ndarray, size: np.ndarray) -> 
         "a gear ratio or a unit is applied to one of the two only",
         "apply the gear ratio to both, or correct the unit when importing",
         joints=joints,
+        channel="velocity",
     )
 
 

@@ -113,6 +113,7 @@ def _unit(
         f"every number is {factor:.3g} times too large",
         f"divide {channel} by {factor:.4g} when importing (in the mapping file: its unit)",
         joints=joints,
+        channel=channel,
     )
 
 
