@@ -17,7 +17,15 @@ class Console(RichConsole):
     """rich's console without markup, highlighting and emoji, and with every string made harmless."""
 
     def __init__(self, *, stderr: bool = False, file: object = None) -> None:
-        super().__init__(stderr=stderr, file=file, markup=False, highlight=False, emoji=False)  # type: ignore[arg-type]
+        """In a notebook, rich would show in the cell what is written into a file: only what goes to the user may."""
+        super().__init__(
+            stderr=stderr,
+            file=file,  # type: ignore[arg-type]
+            force_jupyter=None if file is None else False,
+            markup=False,
+            highlight=False,
+            emoji=False,
+        )
 
     def on_broken_pipe(self) -> None:
         """The reader is gone, as with '| head': no mistake. rich would exit with 1; `surefoot.cli.main` answers it."""

@@ -22,6 +22,10 @@ class Shown:
 
         return html_of(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal, instead of every number of every field."""
+        printer.text(str(self))
+
 
 def dataframe(rows: Sequence[Mapping[str, Any]]) -> Any:
     """A pandas DataFrame; pandas is not among the requirements."""

@@ -1,13 +1,17 @@
 """Curves as knobs: where their knots lie, and what they add to worlds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from surefoot.adapt import SearchSpace, with_curves
 from surefoot.adapt.curves import KNOTS, groups_of
+from surefoot.errors import FitError
 from surefoot.sim import Worlds
+from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.physics import Physics
-from surefoot.sim.residual import INPUTS
+from surefoot.sim.residual import INPUTS, TorqueCurve
 
 
 def seen(robot, rows: int = 200) -> dict[str, np.ndarray]:
@@ -75,3 +79,22 @@ class TestCurves:
         np.testing.assert_array_equal(moved[0], moved[1])
         assert np.abs(moved[2] - moved[0]).max() > 1e-3
         assert (worlds.get("dry_friction_nm") == 0.3).all()
+
+    @pytest.mark.parametrize("adds", ["torque", "action"])
+    def test_curves_add_to_those_that_the_physics_has(self, robot, adds) -> None:
+        """Every point has what its base has: a point of zeros moves as the base does, again and again."""
+        base = Physics(robot, {}, curves=(TorqueCurve((1,), (-3.0, 3.0), (3.0, -3.0)),))
+        space = with_curves(SearchSpace(base, ()), seen(robot), adds)
+        worlds, zeros = Worlds(robot, 1, threads=1), np.zeros((1, len(space.knobs)))
+        inputs = np.random.default_rng(2).normal(0, 0.3, (3, 1, robot.contract.n_joints))
+        for turns in (zeros, zeros + 1.0, zeros):
+            space.apply(worlds, turns, 1)
+            expected = base.curves[0](*inputs) + (space.curves(turns)(*inputs) if adds == "torque" else 0.0)
+            np.testing.assert_allclose(worlds.residual(*inputs), expected, atol=1e-12)
+
+    def test_a_network_that_would_be_replaced_is_refused(self, robot) -> None:
+        layers = ((np.ones((1, 3)), np.zeros(1)),)
+        network = Network("torque", (JointGroup((robot.contract.joints[0],), layers, 1.0),))
+        base = replace(Physics(robot, {}), network=network)
+        with pytest.raises(FitError, match="has a network, which a new one would replace; leave it out"):
+            with_curves(SearchSpace(base, ()), seen(robot))

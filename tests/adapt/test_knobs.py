@@ -1,10 +1,14 @@
 """Knobs: what a turn means, which ones there are, what ties them, and names that are wrong."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from surefoot.adapt import make_knobs
 from surefoot.errors import FitError
+from surefoot.robot.load import OPTIONAL
 
 
 class TestKnobs:
@@ -36,3 +40,9 @@ class TestKnobs:
     def test_bad_names(self, go2, names, tie, says):
         with pytest.raises(FitError, match=says):
             make_knobs(go2, names, tie)
+
+    def test_the_way_out_of_a_missing_symmetry_is_a_key_that_robot_yaml_takes(self, go2):
+        with pytest.raises(FitError, match="declares no left-right symmetry") as error:
+            make_knobs(replace(go2, mirror=None), ("dry_friction_nm",), "mirror")
+        assert re.findall("add `(.*?)`", str(error.value)) == ["symmetry"]
+        assert "symmetry" in OPTIONAL

@@ -34,6 +34,18 @@ class TestPage:
         assert "floor 0.012" in rendered
         assert rendered.count("–") >= 1  # the missing number of the table
 
+    def test_a_kind_of_page_says_what_a_browser_may_show(self) -> None:
+        """Whatever the texts of the page are."""
+
+        class Film(Page):
+            content_policy = "default-src 'none'; media-src data:"
+
+        for kind in (Page, Film):
+            page = kind("img-src data:", "img-src data:")
+            page.text("img-src data:")
+            policies = re.findall(r'Content-Security-Policy" content="([^"]*)"', page.render())
+            assert policies == [kind.content_policy]
+
     def test_a_figure_is_drawn_for_wide_and_for_narrow(self) -> None:
         page = Page("t")
         page.figure(lambda width: line_chart([Series("", [0, 1], [0, 1])], "s", "rad", width=width))

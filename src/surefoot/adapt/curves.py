@@ -6,16 +6,17 @@ over what the robot really did; beyond, a curve is level and nothing is claimed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from surefoot.adapt.knobs import Knob
 from surefoot.adapt.search_space import SearchSpace
+from surefoot.errors import FitError
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.network import UNITS
-from surefoot.sim.residual import INPUTS, ActionDelta, Adds, Axis, Curves, Residual
+from surefoot.sim.residual import INPUTS, ActionDelta, Adds, Axis, Curves, Residual, summed
 from surefoot.sim.worlds import Worlds
 
 KNOTS = {"position": 7, "error": 5, "velocity": 5}
@@ -69,10 +70,11 @@ class CurvedSpace(SearchSpace):
     def apply(self, worlds: Worlds, points: np.ndarray, pieces: int) -> None:
         """Set up worlds[p * pieces : (p + 1) * pieces] as point p of `points`, (n, n_knobs)."""
         points = np.atleast_2d(points)
+        worlds.residual = worlds.action_delta = None  # of another point
         self.static_part.apply(worlds, points[:, self.is_static], pieces)
         added = self.curves(points, pieces)
         if self.adds == "torque":
-            worlds.residual = added
+            worlds.residual = added if worlds.residual is None else summed([worlds.residual, added])
         else:
             worlds.action_delta = ActionDelta(added, self.robot.contract)
 
@@ -84,7 +86,7 @@ class CurvedSpace(SearchSpace):
     @property
     def static_part(self) -> SearchSpace:
         """The same without curves."""
-        return SearchSpace(replace(self.base, network=None), tuple(k for k in self.knobs if not isinstance(k, Knot)))
+        return SearchSpace(self.base, tuple(k for k in self.knobs if not isinstance(k, Knot)))
 
     def curves(self, coordinates: np.ndarray, pieces: int = 1) -> Residual:
         """What candidates add, each to `pieces` worlds."""
@@ -122,8 +124,14 @@ def with_curves(
 ) -> CurvedSpace:
     """Add curves for each type of joint, or for each joint, over what was `seen` of each of INPUTS, (rows,
     n_joints).
+
+    What is found becomes the physics' network, so `space` must not have one.
     """
     robot = space.robot
+    if space.base.network is not None:
+        raise FitError(
+            "the physics that the fit starts from has a network, which a new one would replace; leave it out"
+        )
     groups = groups_of(robot, per_joint)
     spans, knots = [], []
     for name in KNOTS:

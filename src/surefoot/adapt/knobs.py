@@ -114,8 +114,8 @@ def _groups(robot: Robot, name: str, tie: str, pattern: str) -> list[tuple[str, 
     if tie == "mirror":
         if robot.mirror is None:
             raise FitError(
-                f"{robot.name} declares no left-right symmetry, so left and right cannot be tied; add `mirror` to its"
-                " robot.yaml"
+                f"{robot.name} declares no left-right symmetry, so left and right cannot be tied; add `symmetry` to"
+                " its robot.yaml"
             )
         pairs = {tuple(sorted({k, robot.mirror.index[k]} & set(chosen))) for k in chosen}
         return [(" = ".join(joints[k] for k in pair), pair) for pair in sorted(pairs)]

@@ -15,7 +15,7 @@ from surefoot.console import Console, cell, say
 from surefoot.files import check_place, json_ready, write_json
 from surefoot.policy.agents import Agent, make_agent, with_policy_posture
 from surefoot.robot import Robot, load_robot
-from surefoot.sim.twin import load_twin
+from surefoot.sim.twin import Twin, load_twin
 from surefoot.sim.worlds import Worlds
 from surefoot.verify.evaluate import Evaluation, evaluate
 
@@ -68,7 +68,7 @@ def evaluate_policy(
         result, content = run(
             policy,
             described,
-            None if twin is None else twin,
+            hidden,
             episodes,
             straight_episodes,
             seed,
@@ -86,15 +86,14 @@ def evaluate_policy(
 def run(
     policy: str,
     robot: Robot,
-    twin: str | None,
+    hidden: Twin | None,
     episodes: int,
     straight_episodes: int,
     seed: int,
     threads: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Evaluate, and the figures with their provenance."""
-    hidden = None if twin is None else load_twin(twin)
+    """Evaluate, on a virtual robot where one is given, and the figures with their provenance."""
     robot = with_policy_posture(robot, policy)
 
     def make_worlds(n: int) -> Worlds:

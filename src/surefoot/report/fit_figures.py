@@ -46,7 +46,8 @@ MOST_CORRELATED = 24  # knobs in the matrix: more are not legible
 SIDE_BY_SIDE = 4  # kinds of channels up to which two heat maps fit into one row
 LOOKS = (ROBOT, SIMULATOR, ADAPTED, FOURTH, FIFTH)
 BEFORE = "before the fit"
-_UNIT = re.compile(r"_(kgm2|nms?(_per_rad)?|rad(_s)?|kg|s|m)$")  # as names of parameters end
+# as names of parameters end
+_UNIT = re.compile(r"_(kgm2|nms?(_per_rad)?|rad(_per_rad|_s_per_sqrt_s|_s)?|c(_per_nm2)?|per_c|per_kw|kg|s|m)$")
 
 
 def plain_name(knob: Fitted) -> str:

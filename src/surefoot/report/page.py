@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from surefoot.errors import shown
 from surefoot.files import mark
@@ -13,8 +13,6 @@ from surefoot.report.style import STYLE
 State = Literal["plain", "good", "warn", "bad"]
 Drawing = str | Callable[[int], str]  # a figure, or the function that draws it at a given width
 MOST_FACTS = 400
-# The page asks for nothing and runs nothing, and tells the browser so.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _SHAPES = {
     "bad": (
         '<path d="M4 .5h6L13.5 4v6L10 13.5H4L.5 10V4z" fill="currentColor"/><path d="M4.5 4.5l5 5m0-5l-5 5"'
@@ -64,6 +62,9 @@ class Card:
 
 class Page:
     """Collects sections in order; `render` gives the whole file."""
+
+    # The page asks for nothing and runs nothing, and tells the browser so.
+    content_policy: ClassVar[str] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
     def __init__(self, title: str, subtitle: str = "") -> None:
         self._title = title
@@ -152,7 +153,7 @@ class Page:
         """The file."""
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{self.content_policy}">\n'
             f'<meta name="generator" content="{mark()}">\n'
             '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">\n'
             f"<title>{escape(self._title)}</title>\n<style>{STYLE}</style></head>\n<body><main>\n"

@@ -18,7 +18,9 @@ COMMAND = ("forward m/s", "left m/s", "turn rad/s")
 def refuse_missing() -> None:
     """Say how to get Rerun where it is not installed."""
     if find_spec("rerun") is None:
-        raise SurefootError("--rrd needs Rerun, which is not installed; `pip install 'surefoot[view]'` adds it")
+        raise SurefootError(
+            "a recording for Rerun needs rerun-sdk, which is not installed; `pip install 'surefoot[view]'` adds it"
+        )
 
 
 def write_rrd(path: Path, measured: Measured, robot: Robot) -> None:

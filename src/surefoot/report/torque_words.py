@@ -10,11 +10,15 @@ from surefoot.report.charts import number
 from surefoot.robot import Robot
 from surefoot.robot.legs import called, usual_pose
 from surefoot.sim.network import UNITS
-from surefoot.sim.residual import TERMS, Adds
+from surefoot.sim.residual import ACTION_TERMS, INPUTS, TERMS, TORQUE_TERMS, Adds
+from surefoot.sim.residual import terms as sum_of_terms
 
 SURE = 2.0  # half-widths of its interval that a term must be away from zero
 OFFSET = "action_offset_rad"
-DELTA = {
+OTHERS = {  # than a spring
+    "residual_velocity_nms": "a torque of {:+.3f} N·m per rad/s of speed",
+    "residual_direction_nm": "a torque of {:+.2f} N·m along the motion",
+    "residual_error_nm_per_rad": "a position gain that is off by {:+.1f} N·m/rad",
     OFFSET: "a target that is off by {:+.3f} rad",
     "delta_position_rad_per_rad": "a target that gives way by {:+.3f} rad per rad of position",
     "delta_velocity_s": "a target that leads by {:+.4f} rad per rad/s of speed",
@@ -36,11 +40,8 @@ def torque_words(
     found = []
     for where, terms in groups.items():
         said = _spring(terms, pose[where[0]])
-        error = terms.get("residual_error_nm_per_rad")
-        if error is not None and _sure(error):
-            said.append(f"a position gain that is off by {error.value:+.1f} N·m/rad")
         said += [
-            words.format(terms[name].value) for name, words in DELTA.items() if name in terms and _sure(terms[name])
+            words.format(terms[name].value) for name, words in OTHERS.items() if name in terms and _sure(terms[name])
         ]
         if said:
             found.append(f"At {called(where, robot)} it looks like {', and '.join(said)}.")
@@ -72,18 +73,21 @@ def _curves(
 
 
 def _linear(terms: dict[str, Fitted], kind: str, at: np.ndarray, pose_rad: float) -> np.ndarray:
-    """The part of the terms over one input."""
-
-    def of(*names: str) -> float:
-        return sum(terms[name].value for name in names if name in terms)
-
-    if kind == "position":
-        slope = of("residual_position_nm_per_rad", "delta_position_rad_per_rad")
-        return np.asarray(of("residual_constant_nm", OFFSET) + slope * (at - pose_rad))
-    return (
-        of(f"residual_{kind}_nm_per_rad", f"delta_{kind}_rad_per_rad", "delta_velocity_s" if kind == "velocity" else "")
-        * at
-    )
+    """The part of the terms over one input, as the simulator adds them up. What is there without error and motion is
+    the position's part.
+    """
+    still = np.zeros((len(at), 1))
+    rest = {"error": still, "position": still + pose_rad, "velocity": still}
+    moved = rest | {kind: at[:, None]}
+    total = np.zeros(len(at))
+    for names in (TORQUE_TERMS, (OFFSET, *ACTION_TERMS[1:])):
+        values = {name: np.full((len(at), 1), terms[name].value) for name in names if name in terms}
+        function = sum_of_terms(values, names, np.array([pose_rad]))
+        if function is not None:
+            total += function(*(moved[name] for name in INPUTS))[:, 0]
+            if kind != "position":
+                total -= function(*(rest[name] for name in INPUTS))[:, 0]
+    return total
 
 
 def _spring(terms: dict[str, Fitted], pose_rad: float) -> list[str]:

@@ -16,6 +16,7 @@ from surefoot.adapt.adaptation import Adaptation
 from surefoot.errors import FitError
 from surefoot.files import canonical_json, json_ready, sha256
 from surefoot.robot import Robot
+from surefoot.robot.legs import joint_types, usual_pose
 from surefoot.sim.network import UNITS, ResidualNet
 from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.residual import ACTION_TERMS, TERMS, TORQUE_TERMS, Adds
@@ -36,6 +37,9 @@ HEAT = frozenset(
 WHERE: dict[Adds, str] = {"torque": "torque", "action": "targets"}
 KINDS = ("constant", "position", "velocity", "direction", "error")  # what a term weighs
 NAMES: dict[Adds, tuple[str, ...]] = {"torque": TORQUE_TERMS, "action": ("action_offset_rad", *ACTION_TERMS[1:])}
+FROM_USUAL_POSE = frozenset(
+    names[KINDS.index("position")] for names in NAMES.values()
+)  # what they weigh counts from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,5 +171,10 @@ def described(adapted: Adapted, name: str) -> str:
         text = repr(next(iter(values.values()))) + (" for all" if len(values) > 1 else "")
     else:
         text = ", ".join(f"{what} {value!r}" for what, value in values.items())
-    hint = f" ({PARAMETERS[name].export_hint})" if PARAMETERS[name].export_hint else ""
+    hint = PARAMETERS[name].export_hint
+    if name in FROM_USUAL_POSE:  # not the contract's default pose, and it stands in no file of the user
+        pose = usual_pose(adapted.robot).tolist()
+        angles = ", ".join(f"{label} {pose[places[0]]!r}" for label, places in joint_types(adapted.robot).items())
+        hint += f"; the usual pose, rad, is the mean default pose of each type of joint: {angles}"
+    hint = f" ({hint})" if hint else ""
     return f"{name}, {unit}: {text}{hint}" if unit != "1" else f"{name}: {text}{hint}"
