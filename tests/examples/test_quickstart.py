@@ -35,3 +35,11 @@ def test_results_show_as_html(executed) -> None:
     ]
     for words in ("worst channels", "what the fit changed", "passes the gate", "GO", "<table"):
         assert any(words in page for page in shown), words
+
+
+def test_the_committed_notebook_has_its_outputs() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in cells)
+    kinds = {output.output_type for cell in cells for output in cell.outputs}
+    assert kinds <= {"stream", "execute_result"}  # no error, and no result that a cell shows twice
