@@ -368,7 +368,7 @@ class TestBrokenPolicies:
         graph = model.graph
         for node in graph.node:
             node.output[:] = ["inner" if name == "action" else name for name in node.output]
-        start = sum(term.size(12) for term in go2.contract.observation[:2])
+        start = sum(go2.contract.width(term) for term in go2.contract.observation[:2])
         for name, value in (
             ("at", np.array([start], dtype=np.int64)),
             ("axis", np.array([1], dtype=np.int64)),

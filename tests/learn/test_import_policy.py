@@ -1,20 +1,22 @@
 """A user's ONNX policy as a network to train: the same actions where its graph is plain, and a copy where it is not."""
 
+from dataclasses import replace
+
 import numpy as np
-import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
-from support.policy_files import bare, layers
+from support.policy_files import layers
 
-from surefoot.errors import PolicyError
+from surefoot.errors import FineTuneError
 from surefoot.learn import network
 from surefoot.learn.env import WalkEnv
-from surefoot.learn.import_policy import copy_policy, import_policy
+from surefoot.learn.import_policy import copy_policy, import_policy, refuse_untrainable
 from surefoot.learn.network import blank, write_chain
 from surefoot.learn.task import load_task
 from surefoot.policy import OnnxPolicy, write_mlp
 from surefoot.policy.onnx_policy import CONTRACT_KEY, write_model
+from surefoot.robot.layout import NetworkInput
 
 
 class Graph:
@@ -209,11 +211,14 @@ class TestOtherGraphs:
         self.refused(graph, tmp_path, "differs by")
 
     def test_a_recurrent_policy_is_refused(self, go2, tmp_path):
-        path = bare(tmp_path / "lstm.onnx", go2.contract.observation_size, 12, extra=1)
-        model = onnx.load(path)
-        write_model(model, {CONTRACT_KEY: go2.contract.to_json()}, path)
-        with pytest.raises(PolicyError, match="recurrent policies are not supported"):
-            OnnxPolicy.load(path)
+        contract = replace(go2.contract, state=(("h_in", "h_out"),))
+        with pytest.raises(FineTuneError, match=r"h_in and h_out.*recurrent policies cannot be trained"):
+            refuse_untrainable(contract, "lstm.onnx")
+
+    def test_a_policy_with_several_inputs_is_refused(self, go2):
+        inputs = tuple(NetworkInput(go2.contract.observation, name) for name in ("obs", "history"))
+        with pytest.raises(FineTuneError, match=r"2 inputs \(obs, history\)"):
+            refuse_untrainable(replace(go2.contract, observation=(), inputs=inputs), "p.onnx")
 
 
 class TestCopy:

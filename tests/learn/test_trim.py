@@ -137,7 +137,9 @@ class TestFolding:
         size = contract.observation_size
         scale, offset = (rng.uniform(0.5, 2, size), rng.standard_normal(size)) if normalized else (None, None)
         if normalized:  # deaf to the whole observation's first number, and to the command's second
-            start = sum(term.size(12) for term in terms[: [term.name for term in terms].index("command")])
+            start = sum(
+                term.history * contract.width(term) for term in terms[: [term.name for term in terms].index("command")]
+            )
             scale[[0, start + 1]] = 0.0
         chain = Chain(scale, offset, tuple(layers(contract)), (None, None, None))
         old, new = (Observer(contract, 5) for _ in range(2))
@@ -215,7 +217,7 @@ def standing(contract) -> Chain:
         if term.name == "command":
             weights[start, ::3] = 1.0
             weights[start, [2, 8]] = -1.0
-        start += term.size(contract.n_joints)
+        start += term.history * contract.width(term)
     return Chain(None, None, ((weights, np.zeros(contract.n_joints)),), (None,))
 
 

@@ -1,6 +1,7 @@
 """Policies that give infinity: a clip must not make an ordinary action of it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,9 +51,10 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_a_row_with_infinity_is_no_action() -> None:
+def test_a_row_with_infinity_is_no_action(go2) -> None:
+    contract = replace(go2.contract, action_clip=100.0)
     given = np.array([[1.0, 200.0], [np.inf, 0.0], [-np.inf, 0.0], [0.0, np.nan]], dtype=np.float32)
-    action = clipped(given, 100.0)
+    action = clipped(given, contract)
     assert np.array_equal(action[0], [1.0, 100.0])
     assert np.isnan(action[1:]).all()
     assert given[1, 0] == np.inf  # what the policy gave is left as it is

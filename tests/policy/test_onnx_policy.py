@@ -131,7 +131,10 @@ class TestAttach:
 
     @pytest.mark.parametrize(
         ("size_in", "size_out", "named"),
-        [(48, 12, r"input .* has 48 entries.*gyro 3, gravity 3"), (45, 10, "output .* has 10 entries.*12 joints")],
+        [
+            (48, 12, r"input .* has 48 entries.*gyro×0.25 3, gravity×1 3"),
+            (45, 10, "output .* has 10 entries.*12 joints"),
+        ],
     )
     def test_wrong_sizes(self, go2: Robot, tmp_path: Path, size_in: int, size_out: int, named: str) -> None:
         with pytest.raises(PolicyError, match=named):
@@ -226,7 +229,7 @@ class TestBadFiles:
         [
             ({"kind": TensorProto.DOUBLE}, "float32"),
             ({"kind": TensorProto.FLOAT16}, "float32"),
-            ({"extra": 2}, r"3 inputs \(obs, h_0, h_1\).*recurrent"),
+            ({"extra": 2}, r"3 inputs \(obs, h_0, h_1\).*describes 1.*'inputs'.*'state'"),
             ({"batch": 4}, "fixed batch of 4"),
         ],
     )

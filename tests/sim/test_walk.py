@@ -1,6 +1,6 @@
 """The walk against a plain loop to the last bit, and each probe on a case that is computed by hand."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,7 +56,7 @@ class Everything:
 def state(sensors, action, worlds):
     """What a robot measured and did at a tick, and its true state after it."""
     return (
-        *(getattr(sensors, field.name).copy() for field in fields(sensors)),
+        *(value.copy() for value in sensors.readings().values()),
         action.copy(),
         worlds.joint_position_rad,
         worlds.joint_velocity_rad_s,
@@ -361,8 +361,8 @@ class TestRollout:
         for k in range(TICKS):
             sensors = worlds.sensors
             action = agent.act(sensors, command[:, k])
-            for field in fields(sensors):
-                np.testing.assert_array_equal(getattr(run, field.name)[:, k], getattr(sensors, field.name))
+            for name, value in sensors.readings().items():
+                np.testing.assert_array_equal(getattr(run, name)[:, k], value)
             np.testing.assert_array_equal(run.action[:, k], action)
             np.testing.assert_array_equal(run.base_position_m[:, k], worlds.base_position_m)
             np.testing.assert_array_equal(run.quaternion[:, k], worlds.base_quaternion)

@@ -9,10 +9,17 @@ from surefoot.cli.plain import say_plain
 from surefoot.files import check_place
 from surefoot.policy import OnnxPolicy
 from surefoot.policy import attach as attach_contract
-from surefoot.robot import load_robot
+from surefoot.robot import Contract, load_robot
+from surefoot.robot.contract import describe_term
 
 
-def attach(policy: Annotated[Path, tyro.conf.Positional], robot: str, out: Path, replace: bool = False) -> None:
+def attach(
+    policy: Annotated[Path, tyro.conf.Positional],
+    robot: str,
+    out: Path,
+    replace: bool = False,
+    output: str | None = None,
+) -> None:
     """Write a copy of an ONNX policy with the robot's contract inside, so that it cannot be run on another robot.
 
     Args:
@@ -20,11 +27,14 @@ def attach(policy: Annotated[Path, tyro.conf.Positional], robot: str, out: Path,
         robot: The robot it was trained on: a shipped name, or the path of a robot.yaml.
         out: Where to write the copy.
         replace: Replace the contract of another robot that the file already carries.
+        output: The tensor that is the action, where the file has several outputs.
     """
     check_place(out, (".onnx",))
     loaded = load_robot(robot)
-    attach_contract(policy, loaded, out, replace)
+    contract = attach_contract(policy, loaded, out, replace, output)
     say_plain(f"{out}: a policy for {loaded.name} (contract {loaded.contract.hash[:12]})")
+    for before, after in contract.state if contract.state != loaded.contract.state else ():
+        say_plain(f"recurrent state: {after} is fed back into {before}, and is zero after a reset")
 
 
 def show(policy: Annotated[Path, tyro.conf.Positional]) -> None:
@@ -39,17 +49,17 @@ def show(policy: Annotated[Path, tyro.conf.Positional]) -> None:
 def describe(policy: OnnxPolicy) -> str:
     """The contract and the provenance of a policy as text."""
     contract = policy.contract
-    terms = [
-        f"{t.name} × {t.scale:g}" + (f" ({t.history} frames)" if t.history > 1 else "") for t in contract.observation
-    ]
     lines = [
         f"file         {policy.name}",
         f"sha256       {policy.hash}",
         f"robot        {contract.robot} (contract {contract.hash[:12]})",
         f"control      {contract.control_hz:g} Hz"
         + ("" if policy.batched else "; exported with a batch of 1: runs row by row, slowly"),
-        f"observation  {contract.observation_size} entries: {', '.join(terms)}",
-        f"action       {contract.n_joints} joints, clipped at ±{contract.action_clip:g}",
+        *_inputs(contract),
+        *(f"state        {after} -> {before}" for before, after in contract.state),
+        *(f"estimate     {estimator.term} by {estimator.kind}" for estimator in contract.estimators),
+        f"action       {contract.n_driven} joints, clipped at ±{contract.action_clip:g}"
+        + (f"; {len(contract.held_joints)} more are held at their pose" if contract.held_joints else ""),
         "",
         f"{'joint':<24} {'pose rad':>9} {'scale rad':>9} {'kp':>7} {'kd':>7}",
     ]
@@ -65,3 +75,14 @@ def describe(policy: OnnxPolicy) -> str:
     if policy.metadata:
         lines += ["", *(f"{key}: {value}" for key, value in sorted(policy.metadata.items()))]
     return "\n".join(lines)
+
+
+def _inputs(contract: Contract) -> list[str]:
+    """A line for each input of the network."""
+    lines = []
+    for given in contract.network_inputs:
+        terms = ", ".join(describe_term(term) for term in given.terms)
+        frames = given.frames
+        repeated = f"; {frames.history} frames, {frames.order.replace('_', ' ')}" if frames.history > 1 else ""
+        lines.append(f"{given.name or 'observation':<12} {contract.input_size(given)} entries: {terms}{repeated}")
+    return lines

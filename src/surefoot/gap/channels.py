@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from surefoot.robot import Contract
+from surefoot.robot.targets import targets, tracking_error
 from surefoot.sim.residual import SLOW_RAD_S
 
 Kind = Literal["position", "velocity", "action", "error", "change", "drag", "inertia", "gyro", "gravity"]
@@ -77,10 +78,9 @@ def columns(
     The first tick has no previous target and the last no next velocity; both repeat their neighbour, and settling time
     drops the first.
     """
-    clipped = np.clip(action, -contract.action_clip, contract.action_clip)
-    target = np.array(contract.pose_rad) + np.array(contract.action_scale_rad) * clipped
+    target = targets(contract, action)
     error = np.empty_like(position)
-    error[..., 1:, :] = target[..., :-1, :] - position[..., 1:, :]
+    error[..., 1:, :] = tracking_error(contract, target[..., :-1, :], position[..., 1:, :], velocity[..., 1:, :])
     error[..., 0, :] = error[..., min(1, error.shape[-2] - 1), :]
     change = np.empty_like(velocity)
     change[..., :-1, :] = np.diff(velocity, axis=-2)

@@ -38,7 +38,7 @@ GOOD_LOG = "record more (64 episodes of 4 s make a good log), or see in the doct
 class Schedule:
     """n pieces of at most t ticks; shorter ones are padded, and `counted` leaves the padding and the settling out."""
 
-    command: np.ndarray  # (n, t, 3)
+    command: np.ndarray  # (n, t, 3), or wider with further commands
     start_rad: np.ndarray  # (n, n_joints)
     counted: np.ndarray  # (n, t)
     rows: tuple[slice, ...]  # of the log, one for each piece
@@ -119,7 +119,8 @@ def schedule_of(
             verb="doctor",
         )
     longest = max(rows.stop - rows.start for rows in pieces)
-    command, counted = np.zeros((len(pieces), longest, 3)), np.zeros((len(pieces), longest), dtype=bool)
+    command = np.zeros((len(pieces), longest, log.command.shape[1]))
+    counted = np.zeros((len(pieces), longest), dtype=bool)
     played = np.zeros((len(pieces), longest, contract.n_joints)) if replay else None
     for i, rows in enumerate(pieces):
         size = rows.stop - rows.start

@@ -17,6 +17,7 @@ from surefoot.learn.task import Task, draw_commands
 from surefoot.policy.observation import Observer
 from surefoot.robot import Robot
 from surefoot.robot.load import foot_geoms, upright
+from surefoot.robot.targets import clip_actions
 from surefoot.sim.falls import Falls
 from surefoot.sim.frames import in_heading_frame
 from surefoot.sim.sensing import gravity_in_base
@@ -50,7 +51,7 @@ class WalkEnv:
         """`draws` gives the worlds their parameters, in place of the task's randomization; pushes stay the task's."""
         self.robot, self.task = robot, task
         self._draws = task.randomization if draws is None else draws
-        self.num_envs, self.num_actions = n, robot.contract.n_joints
+        self.num_envs, self.num_actions = n, robot.contract.n_driven
         self.device = "cpu"
         self.cfg: dict[str, Any] = {}
         self.dt_s = robot.contract.control_dt_s
@@ -68,7 +69,7 @@ class WalkEnv:
         )
         self._drawn = self._draws.draw(self.worlds, self._rng)
         self._observer = Observer(robot.contract, n)
-        nj, nf = self.num_actions, len(robot.feet)
+        nj, nf = robot.contract.n_joints, len(robot.feet)
         self._pose = np.array(robot.contract.pose_rad)
         posture = task.posture
         self._posture_pose = np.array(posture.pose_rad) if posture.pose_rad else self._pose
@@ -140,9 +141,11 @@ class WalkEnv:
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         """One control period: observations, rewards, dones, and which dones are time-outs."""
-        clip = self.robot.contract.action_clip
+        contract = self.robot.contract
         before_last = self._last_action
-        self._last_action, self._action = self._action, np.clip(actions.numpy().astype(float), -clip, clip)
+        action = np.zeros_like(self._action)
+        action[:, contract.driven_index] = actions.numpy().astype(float)
+        self._last_action, self._action = self._action, clip_actions(contract, action)
         started = time.perf_counter()
         self.worlds.step(self._action)
         self.tally.physics_s += time.perf_counter() - started
@@ -284,7 +287,7 @@ class WalkEnv:
     def _reset(self, rows: np.ndarray) -> None:
         rng, n = self._rng, len(rows)
         spread = self.task.start_spread_rad
-        joints = np.clip(self._pose + rng.uniform(-spread, spread, (n, self.num_actions)), *self._limits.T)
+        joints = np.clip(self._pose + rng.uniform(-spread, spread, (n, len(self._pose))), *self._limits.T)
         yaw = rng.uniform(-np.pi, np.pi, n)
         quaternion = np.stack([np.cos(yaw / 2), np.zeros(n), np.zeros(n), np.sin(yaw / 2)], axis=1)
         velocity = rng.uniform(-0.3, 0.3, (n, 6))

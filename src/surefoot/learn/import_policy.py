@@ -18,11 +18,12 @@ import onnx
 import torch
 from onnx import numpy_helper
 
-from surefoot.errors import PolicyError
+from surefoot.errors import FineTuneError, PolicyError
 from surefoot.learn.behaviour_cloning import NOISE, TICKS, regress
 from surefoot.learn.env import Tally, WalkEnv
 from surefoot.learn.network import ACTIVATIONS, SILU, Activation, Chain, Layer, Normalizer, blank
 from surefoot.policy.onnx_policy import OnnxPolicy, read_model
+from surefoot.robot import Contract
 from surefoot.streams import Stream
 
 SAME = 1e-5  # largest difference of actions, over the largest action where that is above one
@@ -47,13 +48,30 @@ class Imported:
 
 def import_policy(policy: OnnxPolicy, hidden: tuple[int, ...], activation: str = "Relu") -> Imported:
     """The policy's own network, or a new one (`hidden`, `activation`) and the reason why."""
+    refuse_untrainable(policy.contract, policy.name)
     try:
         chain = read_chain(read_model(policy.name, policy.hash))
         _refuse_difference(policy, chain)
     except NotAChain as reason:
         contract = policy.contract
-        return Imported(blank(contract.observation_size, contract.n_joints, hidden, activation), False, str(reason))
+        return Imported(blank(contract.observation_size, contract.n_driven, hidden, activation), False, str(reason))
     return Imported(chain, True, "")
+
+
+def refuse_untrainable(contract: Contract, name: str) -> None:
+    """Refuse a policy that PPO cannot train here: one with a recurrent state, or with several inputs."""
+    if contract.state:
+        pairs = ", ".join(f"{before} and {after}" for before, after in contract.state)
+        raise FineTuneError(
+            f"{name} is recurrent (its state is {pairs}), and recurrent policies cannot be trained here; measure and fit"
+            " with it, and fine-tune it in the framework it comes from"
+        )
+    if contract.inputs:
+        raise FineTuneError(
+            f"{name} has {len(contract.inputs)} inputs ({', '.join(given.name for given in contract.inputs)}), and only"
+            " policies with one can be trained here; measure and fit with it, and fine-tune it in the framework it comes"
+            " from"
+        )
 
 
 def read_chain(model: onnx.ModelProto) -> Chain:

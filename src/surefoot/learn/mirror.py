@@ -5,35 +5,75 @@ import torch
 from tensordict import TensorDict
 
 from surefoot.robot import Robot
-from surefoot.robot.contract import TERM_SIZES
+from surefoot.robot.terms import Term
 from surefoot.sim.frames import in_heading_frame
 
 # A mirror image turns the y axis of vectors, and the x and z axes of rotations.
-FLIPS = {"gyro": (-1.0, 1.0, -1.0), "gravity": (1.0, -1.0, 1.0), "command": (1.0, -1.0, -1.0)}
+FLIPS = {
+    "gyro": (-1.0, 1.0, -1.0),
+    "gravity": (1.0, -1.0, 1.0),
+    "command": (1.0, -1.0, -1.0),
+    "base_velocity": (1.0, -1.0, 1.0),
+    "quaternion": (1.0, -1.0, 1.0, -1.0),
+    "roll_pitch_yaw": (-1.0, 1.0, -1.0),
+}
+OF_JOINTS = ("joint_position", "joint_velocity", "last_action", "last_target")
 Signed = tuple[np.ndarray, np.ndarray]  # entry i of the image is sign[i] times entry index[i]
 
 
-def mirror_joints(robot: Robot) -> Signed:
-    """Image of a vector with one entry per joint."""
+def mirror_joints(robot: Robot, joints: tuple[str, ...] = ()) -> Signed:
+    """Image of a vector with one entry for each of these joints, of all without `joints`."""
     assert robot.mirror is not None
-    return np.array(robot.mirror.index), np.array(robot.mirror.sign)
+    if not joints:
+        return np.array(robot.mirror.index), np.array(robot.mirror.sign)
+    places = [robot.contract.joints.index(name) for name in joints]
+    image = [joints.index(robot.contract.joints[robot.mirror.index[place]]) for place in places]
+    return np.array(image), np.array([robot.mirror.sign[place] for place in places])
+
+
+def why_not_mirrored(robot: Robot) -> str:
+    """Why samples of this robot cannot be mirrored; empty where they can."""
+    contract = robot.contract
+    if robot.mirror is None:
+        return f"{robot.name} declares no symmetry"
+    groups = [contract.driven_joints, *(term.joints for term in contract.terms if term.joints)]
+    partners = dict(zip(contract.joints, (contract.joints[k] for k in robot.mirror.index), strict=True))
+    for joints in groups:
+        if lonely := [name for name in joints if partners[name] not in joints]:
+            return f"the policy sees or drives {lonely[0]} without its mirror image {partners[lonely[0]]}"
+    for term in contract.terms:
+        if term.name not in FLIPS and term.name not in OF_JOINTS and term.name != "constant":
+            return f"nothing says how {term.name} looks in a mirror"
+        if isinstance(term.scale, tuple) or term.offset != 0.0:
+            return f"the entries of {term.name} have scales or offsets of their own"
+    return ""
 
 
 def mirror_observation(robot: Robot) -> Signed:
     """Image of the observation that the contract lays out."""
-    joints, joint_signs = mirror_joints(robot)
+    contract = robot.contract
     index: list[int] = []
     sign: list[float] = []
-    for term in robot.contract.observation:
+    (given,) = contract.network_inputs
+    for term in given.terms * given.frames.history:
+        places, signs = _mirror_term(term, robot)
         for _ in range(term.history):
             start = len(index)
-            if TERM_SIZES[term.name] is None:
-                index += [start + int(j) for j in joints]
-                sign += list(joint_signs)
-            else:
-                index += [start + i for i in range(3)]
-                sign += list(FLIPS[term.name])
+            index += [start + int(place) for place in places]
+            sign += list(signs)
     return np.array(index), np.array(sign)
+
+
+def _mirror_term(term: Term, robot: Robot) -> Signed:
+    contract = robot.contract
+    if term.name in OF_JOINTS:
+        return mirror_joints(robot, term.joints or contract.driven)
+    if term.name == "command":
+        turned = dict(zip(contract.command_names, FLIPS["command"], strict=False))
+        flips = [turned.get(name, 1.0) for name in term.entries or contract.command_names]
+    else:
+        flips = list(FLIPS.get(term.name, (1.0,) * contract.width(term)))
+    return np.arange(len(flips)), np.array(flips)
 
 
 def mirror_feet(foot_m: np.ndarray, base_m: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
@@ -59,7 +99,7 @@ class SymmetryAugmentation:
             np.concatenate([b[1] for b in blocks]),
         )
         self._maps = {name: _tensors(signed) for name, signed in (("actor", actor), ("critic", critic))}
-        self._action = _tensors(mirror_joints(robot))
+        self._action = _tensors(mirror_joints(robot, robot.contract.driven))
 
     def __call__(
         self, env: object, obs: TensorDict | None, actions: torch.Tensor | None

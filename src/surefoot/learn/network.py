@@ -161,7 +161,7 @@ def write_chain(path: Path, contract: Contract, chain: Chain, metadata: Mapping[
         nodes,
         "policy",
         [helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["batch", contract.observation_size])],
-        [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", contract.n_joints])],
+        [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", contract.n_driven])],
         arrays,
     )
     model = helper.make_model(

@@ -15,7 +15,7 @@ from surefoot.errors import SurefootError, TaskError, nearest
 from surefoot.learn.behaviour_cloning import clone_teacher
 from surefoot.learn.env import WalkEnv
 from surefoot.learn.loop import Inspect, Length, Show, TrainingCourse, TrainingProgress, learn
-from surefoot.learn.mirror import SymmetryAugmentation
+from surefoot.learn.mirror import SymmetryAugmentation, why_not_mirrored
 from surefoot.learn.ppo import Learner, PPOSettings
 from surefoot.learn.task import Task
 from surefoot.policy.agents import ZeroAgent
@@ -59,7 +59,7 @@ def train(
         return env
 
     def make_learner(env: WalkEnv) -> Learner:
-        mirror = SymmetryAugmentation(robot, env.mirror_parts()) if robot.mirror else None
+        mirror = SymmetryAugmentation(robot, env.mirror_parts()) if not why_not_mirrored(robot) else None
         return Learner(env.get_observations(), env.num_actions, settings, mirror)
 
     def begin(env: WalkEnv, learner: Learner) -> bool:

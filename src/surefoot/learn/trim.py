@@ -70,8 +70,10 @@ def trim(robot: Robot, policy: OnnxPolicy, make_worlds: MakeWorlds, seconds: flo
 
     Commands are those of the contract's range, and upright is what the robot's posture says.
     """
-    if not any(term.name == "command" for term in robot.contract.observation):
+    if not robot.contract.observes("command"):
         return Trim(NOTHING, np.nan, np.nan, "the policy hears no command")
+    if command_columns(robot.contract) is None:
+        return Trim(NOTHING, np.nan, np.nan, "the policy hears its commands in parts, or clipped")
     rng = np.random.default_rng([seed, Stream.COMMAND_TRIM])
     for constant in (True, False):
         table = NOTHING
@@ -128,18 +130,31 @@ def folded(chain: Chain, contract: Contract, table: np.ndarray) -> Chain:
     scale = np.ones(len(weights)) if chain.scale is None else chain.scale.astype(float)
     offset = np.zeros(len(weights)) if chain.offset is None else chain.offset.astype(float)
     old, biases = scale[:, None] * weights, biases + offset @ weights  # of the observation itself
-    new, scale, start = old.copy(), scale.copy(), 0
-    for term in contract.observation:
-        size = term.size(contract.n_joints)
-        for first in range(start, start + size, 3) if term.name == "command" else ():
-            columns = slice(first, first + 3)
-            new[columns] = old[columns] + table[1:] @ old[columns]
-            biases = biases + term.scale * table[0] @ old[columns]
-            scale[columns] = np.where(scale[columns] == 0, 1.0, scale[columns])
-        start += size
+    new, scale = old.copy(), scale.copy()
+    for columns, factor in command_columns(contract) or ():
+        new[columns] = old[columns] + table[1:] @ old[columns]
+        biases = biases + factor * table[0] @ old[columns]
+        scale[columns] = np.where(scale[columns] == 0, 1.0, scale[columns])
     new = np.where(scale[:, None] == 0, weights, new / np.where(scale == 0, 1.0, scale)[:, None])
     layers = ((new, biases - offset @ new), *rest)
     return replace(chain, scale=None if chain.scale is None else scale, layers=layers)
+
+
+def command_columns(contract: Contract) -> list[tuple[slice, float]] | None:
+    """Where the three velocity commands are in the observation, frame for frame, and their common scale; None where
+    they are not whole.
+    """
+    (given,) = contract.network_inputs[:1]
+    plain = given.clip is None and given.normalizer is None and not contract.inputs and not contract.more_commands
+    found, start = [], 0
+    for term in given.terms * given.frames.history:
+        width = contract.width(term)
+        for first in range(start, start + term.history * width, width) if term.name == "command" else ():
+            if not plain or term.entries or term.clip or term.offset != 0.0 or isinstance(term.scale, tuple):
+                return None
+            found.append((slice(first, first + 3), term.scale))
+        start += term.history * width
+    return found
 
 
 def _commands(contract: Contract, rng: np.random.Generator) -> np.ndarray:

@@ -37,7 +37,7 @@ def random_commands(
     rng: np.random.Generator,
     speed_m_s: tuple[float, float] | None = None,
 ) -> np.ndarray:
-    """Velocity commands, (n, ticks, 3), uniform over the contract's range and each held for `hold_s`.
+    """Commands, (n, ticks, n_commands), uniform over the contract's range and each held for `hold_s`.
 
     With `speed_m_s` they go in any direction at a speed from that range, as far as the contract allows.
     """
@@ -52,6 +52,9 @@ def random_commands(
         drawn = np.clip(drawn, low, high)
         standing &= speed_m_s[0] == 0.0
     drawn[standing] = 0.0
+    if contract.more_commands:
+        low, high = np.array([command.range for command in contract.more_commands]).T
+        drawn = np.concatenate([drawn, rng.uniform(low, high, (n, pieces, len(low)))], axis=2)
     return np.repeat(drawn, hold, axis=1)[:, :ticks]
 
 
@@ -93,7 +96,7 @@ def record(
     worlds.reset(joint_position_rad=np.clip(start, low, high))
     command = random_commands(contract, rollouts, ticks + int(late.max()), hold_s, rng, speed_m_s)
     # an operator lets a robot rise before sending it anywhere
-    command[:, : round(posture.rise_s * contract.control_hz)] = 0.0
+    command[:, : round(posture.rise_s * contract.control_hz), :3] = 0.0
     agent = driver.make(rollouts)
     run = rollout(worlds, agent, command, progress, truth=base)
     channels = CHANNELS + (TRUTH if base else ())

@@ -28,6 +28,7 @@ OPTIONAL = (
     "base_position_m",
     "base_velocity",
 )
+MOST_COMMANDS = 64
 LATEST = 1e20  # in any unit: nanoseconds since 1970 are at 2e18
 SCALARS = {"episode": "whole numbers", "time_s": "numbers"}
 WIDTHS = {
@@ -48,7 +49,9 @@ class RobotLog:
     joints: tuple[str, ...]
     episode: np.ndarray  # (rows,) int32, rising
     time_s: np.ndarray  # (rows,) float64
-    command: np.ndarray  # (rows, 3)
+    command: (
+        np.ndarray
+    )  # (rows, 3) forward m/s, left m/s, turn rad/s; then further commands, where the robot takes some
     joint_position_rad: np.ndarray  # (rows, n_joints)
     joint_velocity_rad_s: np.ndarray
     action: np.ndarray
@@ -195,8 +198,14 @@ def _column(chunks: pa.ChunkedArray, name: str, width: int | None, path: Path) -
     if width is None:
         expected, fits = SCALARS[name], pa.types.is_integer(kind) if name == "episode" else pa.types.is_floating(kind)
     else:
-        expected = f"lists of {width} numbers"
-        fits = pa.types.is_fixed_size_list(kind) and kind.list_size == width and pa.types.is_floating(kind.value_type)
+        most = MOST_COMMANDS if name == "command" else width  # the three velocities, and further commands of the robot
+        expected = f"lists of {width} numbers" + (" or more" if most > width else "")
+        fits = (
+            pa.types.is_fixed_size_list(kind)
+            and width <= kind.list_size <= most
+            and pa.types.is_floating(kind.value_type)
+        )
+        width = kind.list_size if fits else width
     if not fits:
         raise LogError(f"{path}: the column {name!r} must hold {expected}, found {kind}")
     column = chunks.combine_chunks()

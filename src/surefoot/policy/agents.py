@@ -8,11 +8,13 @@ import numpy as np
 
 from surefoot.errors import PolicyError, nearest
 from surefoot.files import path_of, sha256
+from surefoot.policy.estimate import make_estimator
 from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.policy.trot import TrotAgent
-from surefoot.robot import Robot, Sensors
+from surefoot.robot import Contract, Robot, Sensors
 from surefoot.robot.posture import POSTURE_KEY, read_posture
+from surefoot.robot.targets import clip_actions
 
 BUILT_IN = ("zero", "random", "trot")
 LARGEST_COMMAND = 10.0  # m/s or rad/s, of a policy that brings its own range
@@ -73,20 +75,31 @@ class RandomAgent:
 
 
 class PolicyAgent:
-    """A policy in the loop: it observes its own previous output, clipped, and zero after a reset."""
+    """A policy in the loop: it observes its own previous output, clipped, and zero after a reset.
+
+    Actions are as wide as the contract's joints. Joints that the policy does not drive get 0, which holds their pose.
+    """
 
     def __init__(self, policy: OnnxPolicy, robot: Robot, n: int) -> None:
         policy.check(robot)
+        contract = policy.contract
         self.policy = policy
         self.label = Path(policy.name).stem
         self.hash = policy.hash
-        self._observer = Observer(robot.contract, n)
-        self._last_action = np.zeros((n, robot.contract.n_joints))
+        self._observer = Observer(contract, n)
+        self._estimate = make_estimator(robot, contract, n)
+        self._last_action = np.zeros((n, contract.n_joints))
+        self._state = policy.initial_state(n)
 
     def reset(self, ids: np.ndarray | None = None) -> None:
-        """Forget the previous action and the history of some robots, of all without `ids`."""
+        """Forget the previous action, the history and the recurrent state of some robots, of all without `ids`."""
+        rows = slice(None) if ids is None else ids
         self._observer.reset(ids)
-        self._last_action[slice(None) if ids is None else ids] = 0.0
+        self._last_action[rows] = 0.0
+        for part in self._state:
+            part[rows] = 0.0
+        if self._estimate is not None:
+            self._estimate.reset(ids)
 
     def remember(self, last_action: np.ndarray) -> None:
         """Go on as if these (n, n_joints) had been the previous actions."""
@@ -94,14 +107,28 @@ class PolicyAgent:
 
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
         """Actions (n, n_joints), clipped as the contract says; a row that is not finite stays so until its reset."""
-        observation = self._observer.observe(sensors, command, self._last_action)
-        action = clipped(self.policy.run(observation), self.policy.contract.action_clip)
+        if self._estimate is not None:
+            sensors = replace(sensors, base_velocity_m_s=self._estimate.update(sensors))
+        observations = self._observer.observe_all(sensors, command, self._last_action)
+        output, after = self.policy.advance(observations, self._state)
+        for part, new in zip(self._state, after, strict=True):
+            part[:] = new
+        action = clipped(expanded(output, self.policy.contract), self.policy.contract)
         self._last_action[:] = action
         return action
 
 
-def clipped(action: np.ndarray, clip: float) -> np.ndarray:
-    """Actions (n, n_joints) between plus and minus `clip`, float64; a row that is not finite becomes NaN throughout.
+def expanded(output: np.ndarray, contract: Contract) -> np.ndarray:
+    """A policy's output (n, n_driven) as actions (n, n_joints): those of held joints are 0."""
+    if not contract.driven:
+        return output
+    action = np.zeros((len(output), contract.n_joints))
+    action[:, contract.driven_index] = output
+    return action
+
+
+def clipped(action: np.ndarray, contract: Contract) -> np.ndarray:
+    """Actions (n, n_joints) within the contract's clip, float64; a row that is not finite becomes NaN throughout.
 
     A clip would make an ordinary action of infinity, and nobody would learn that the network is broken.
     """
@@ -109,7 +136,7 @@ def clipped(action: np.ndarray, clip: float) -> np.ndarray:
     finite = np.isfinite(action)
     if not finite.all():
         action[~finite.all(axis=1)] = np.nan
-    return np.clip(action, -clip, clip, out=action)
+    return clip_actions(contract, action)
 
 
 def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) -> Agent:

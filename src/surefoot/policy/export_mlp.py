@@ -44,7 +44,7 @@ def write_mlp(
         nodes,
         "policy",
         [helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["batch", contract.observation_size])],
-        [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", contract.n_joints])],
+        [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", contract.n_driven])],
         initializers,
     )
     model = helper.make_model(
@@ -69,5 +69,7 @@ def _check(contract: Contract, weights: Sequence[tuple[np.ndarray, np.ndarray]],
         if not (np.isfinite(matrix).all() and np.isfinite(bias).all()):
             raise PolicyError(f"layer {k} holds weights that are not finite; training diverged")
         width = np.shape(matrix)[1]
-    if width != contract.n_joints:
-        raise PolicyError(f"the last layer gives {width} actions; {contract.robot} has {contract.n_joints} joints")
+    if width != contract.n_driven:
+        raise PolicyError(
+            f"the last layer gives {width} actions; a policy of {contract.robot} drives {contract.n_driven}"
+        )

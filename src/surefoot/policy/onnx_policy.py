@@ -1,15 +1,14 @@
 """A policy file: an ONNX network from observations to actions, with the contract in its metadata.
 
-A file that loads has been checked: one float32 input (batch, observation_size), one float32 output
-(batch, n_joints), and a trial run that gave what it declares. Sessions use one thread that sleeps
-while idle, so that they neither fight with the simulator's threads nor depend on the number of cores.
+A file that loads has been checked: float32 inputs as the contract lays them out, a float32 output (batch, n_driven),
+recurrent states that fit, and a trial run that gave what it declares. Sessions use one thread that sleeps while idle, so
+that they neither fight with the simulator's threads nor depend on the number of cores.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -19,7 +18,9 @@ import onnxruntime
 from surefoot.errors import PolicyError
 from surefoot.files import check_input, mark, read_bytes, write_whole
 from surefoot.limits import refuse_size
+from surefoot.policy.ports import find_ports, find_state
 from surefoot.robot import Contract, Robot
+from surefoot.robot.layout import FRAMES
 from surefoot.robot.posture import POSTURE_KEY
 from surefoot.text import flat
 from surefoot.watchdog import WatchedCalls, watched
@@ -29,6 +30,12 @@ WRITTEN_BY = "surefoot.written_by"
 LARGEST_BYTES = 2**31 - 1  # no protobuf message, and so no ONNX file, can be larger
 MOST_METADATA = 2_000_000  # characters; contract and provenance take some thousand
 MOST_NODES = 20_000  # a policy has some ten; ONNX Runtime takes minutes for 200,000
+# Surefoot never loads such a file itself: it may hold code that runs when it is read.
+TORCHSCRIPT_ADVICE = (
+    'convert a TorchScript policy with one line in the environment it was made in: python -c "import torch;'
+    " torch.onnx.export(torch.jit.load('policy.pt').eval(), torch.zeros(1, OBSERVATION_SIZE), 'policy.onnx',"
+    " input_names=['obs'], output_names=['actions'], dynamic_axes={'obs': {0: 'batch'}, 'actions': {0: 'batch'}})\""
+)
 SILENT = 4  # ONNX Runtime's severity "fatal": what goes wrong is said by our own errors
 
 
@@ -49,9 +56,7 @@ class OnnxPolicy:
         self.metadata = metadata  # what else the file says about itself, without the contract
         self.name = name  # the path, for messages
         self._session = session
-        self._input = session.get_inputs()[0].name
-        self._outputs = [session.get_outputs()[0].name]
-        self._row_by_row = session.get_inputs()[0].shape[0] == 1
+        self._ports = find_ports(session, contract, Path(name))
         self._watched = WatchedCalls(f"one inference of the policy {name}")
 
     @staticmethod
@@ -75,7 +80,12 @@ class OnnxPolicy:
     @property
     def batched(self) -> bool:
         """Whether one call takes any number of rows; a file exported with a batch of 1 runs row by row, slowly."""
-        return not self._row_by_row
+        return not self._ports.row_by_row
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the network carries a state from tick to tick."""
+        return bool(self._ports.state)
 
     def check(self, robot: Robot) -> None:
         """Refuse a robot for which this policy was not made."""
@@ -93,39 +103,72 @@ class OnnxPolicy:
                 verb="policy attach",
             )
 
-    def run(self, observation: np.ndarray) -> np.ndarray:
-        """Actions (n, n_joints), float32, for observations (n, observation_size). What is not finite is
-        returned as it is.
-        """
-        observation = np.ascontiguousarray(observation, np.float32)
-        if observation.ndim != 2 or observation.shape[1] != self.contract.observation_size:
-            raise PolicyError(
-                f"{self.name} takes observations of the shape (n, {self.contract.observation_size}), got"
-                f" {observation.shape}"
-            )
-        if self._row_by_row:
-            return np.concatenate([self._infer(row[None]) for row in observation])
-        return self._infer(observation)
+    def initial_state(self, n: int) -> list[np.ndarray]:
+        """The recurrent state of n robots after a reset: zeros, one array (n, ...) for each; empty without a state."""
+        return [port.zeros(n) for port in self._ports.state]
 
-    def _infer(self, observation: np.ndarray) -> np.ndarray:
+    def run(self, observation: np.ndarray) -> np.ndarray:
+        """Actions (n, n_driven), float32, for observations (n, observation_size), with the state of a reset. What is
+        not finite is returned as it is.
+        """
+        return self.advance([observation], self.initial_state(len(observation)))[0]
+
+    def advance(
+        self, observations: Sequence[np.ndarray], state: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Actions (n, n_driven), float32, and the state of the next tick, for the observations of each input and the
+        state of this tick, each (n, ...).
+        """
+        contract = self.contract
+        given = [np.ascontiguousarray(observation, np.float32) for observation in observations]
+        for layout, observation in zip(contract.network_inputs, given, strict=True):
+            if observation.ndim < 2 or observation[0].size != contract.input_size(layout):
+                raise PolicyError(
+                    f"{self.name} takes observations of the shape (n, {contract.input_size(layout)}), got"
+                    f" {observation.shape}"
+                )
+        if not self._ports.row_by_row:
+            return self._infer(given, state)
+        rows = [
+            self._infer([observation[k : k + 1] for observation in given], [part[k : k + 1] for part in state])
+            for k in range(len(given[0]))
+        ]
+        parts = zip(*(after for _, after in rows), strict=True)
+        return np.concatenate([action for action, _ in rows]), [np.concatenate(part) for part in parts]
+
+    def _infer(self, given: list[np.ndarray], state: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+        ports = self._ports
+        feed = dict(zip(ports.inputs, given, strict=True))
+        for port, part in zip(ports.state, state, strict=True):
+            feed[port.input] = part[0] if port.axis is None else np.ascontiguousarray(np.moveaxis(part, 0, port.axis))
         self._watched.begin()  # a loop in the network may depend on what it is given, and never end
         try:
-            action: np.ndarray = self._session.run(self._outputs, {self._input: observation})[0]
+            action, *after = self._session.run(ports.outputs, feed)
         finally:
             self._watched.end()
-        return action
+        return action, [
+            part[None] if port.axis is None else np.moveaxis(part, port.axis, 0)
+            for port, part in zip(ports.state, after, strict=True)
+        ]
 
 
-def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = False) -> None:
-    """Write a copy of an ONNX file with the robot's contract inside; other metadata stays, external data moves in.
+def attach(
+    source: str | Path, robot: Robot, out: str | Path, replace: bool = False, output: str | None = None
+) -> Contract:
+    """Write a copy of an ONNX file with the robot's contract inside, and return that contract; other metadata stays,
+    external data moves in.
 
     So does the range of commands of a policy that means a posture, since it is the policy's own and narrower than the
-    robot's. A file that already carries the contract of another robot is refused unless `replace` is set.
+    robot's. A file that already carries the contract of another robot is refused unless `replace` is set. `output` is
+    the tensor that is the action, where the file has several. A recurrent state is found by the names and shapes of its
+    tensors where the robot does not name it.
     """
     source, out = Path(source), Path(out)
     model, content = _read(source)
     session = _session(content, source, threads=1)
-    _check_shapes(session, robot.contract, source)
+    contract = dataclasses.replace(robot.contract, output=robot.contract.output if output is None else output)
+    contract = dataclasses.replace(contract, state=find_state(session, contract))
+    _check_shapes(session, contract, source)
     metadata = {entry.key: entry.value for entry in model.metadata_props}
     carried = _carried(metadata.get(CONTRACT_KEY), source)
     differences = [] if carried is None else carried.differences(robot.contract)
@@ -135,10 +178,10 @@ def attach(source: str | Path, robot: Robot, out: str | Path, replace: bool = Fa
             " replace it where the file is wrong and the robot right",
             argument="replace",
         )
-    contract = robot.contract
     if carried is not None and POSTURE_KEY in metadata:
         contract = dataclasses.replace(contract, command_range=carried.command_range)
     write_model(model, metadata | {CONTRACT_KEY: contract.to_json()}, out)
+    return contract
 
 
 def _carried(text: str | None, path: Path) -> Contract | None:
@@ -178,6 +221,8 @@ def _read(path: Path) -> tuple[onnx.ModelProto, bytes]:
     try:
         model = onnx.load_model_from_string(content)
     except Exception:  # protobuf's own error, or one of its parser's
+        if content.startswith(b"PK"):  # a ZIP archive, as PyTorch writes it
+            raise PolicyError(f"{path} is a PyTorch file, not an ONNX file; {TORCHSCRIPT_ADVICE}") from None
         raise PolicyError(
             f"{path} is not an ONNX file, or only a part of one; export or copy the policy again"
         ) from None
@@ -280,79 +325,36 @@ def _session(content: bytes, path: Path, threads: int) -> onnxruntime.InferenceS
 
 
 def _check_shapes(session: onnxruntime.InferenceSession, contract: Contract, path: Path) -> None:
-    """Refuse a network that does not go from (batch, observation_size) to (batch, n_joints) in float32."""
-    inputs, outputs = session.get_inputs(), session.get_outputs()
-    if len(inputs) != 1:
-        raise PolicyError(
-            f"{path} has {len(inputs)} inputs ({_names(inputs)}), but a policy takes one, the observation; recurrent"
-            " policies are not supported: train one with history in its observation instead"
-        )
-    if len(outputs) != 1:
-        raise PolicyError(
-            f"{path} has {len(outputs)} outputs ({_names(outputs)}), but a policy gives one, the action; export the"
-            " mean action only"
-        )
-    terms = ", ".join(f"{term.name} {term.size(contract.n_joints)}" for term in contract.observation)
-    wanted = (
-        (
-            inputs[0],
-            "input",
-            contract.observation_size,
-            (
-                f"the observation of {contract.robot} has {contract.observation_size} entries ({terms}); make"
-                " 'observation' in robot.yaml list what it was trained with"
-            ),
-        ),
-        (
-            outputs[0],
-            "output",
-            contract.n_joints,
-            f"{contract.robot} has {contract.n_joints} joints; give the robot.yaml it was trained with",
-        ),
-    )
-    for tensor, what, size, advice in wanted:
-        if tensor.type != "tensor(float)":
-            raise PolicyError(
-                f"the {what} {tensor.name!r} of {path} is of the type {tensor.type}, it must be tensor(float); export"
-                " the policy in float32"
-            )
-        if len(tensor.shape) != 2:
-            raise PolicyError(
-                f"the {what} {tensor.name!r} of {path} has the shape {_shape(tensor.shape)}, it must be (batch,"
-                f" {size}); export the policy with a batch dimension"
-            )
-        batch, width = tensor.shape
-        if isinstance(batch, int) and batch != 1:
-            raise PolicyError(
-                f"the {what} {tensor.name!r} of {path} has a fixed batch of {batch}; export the policy with a dynamic"
-                " batch, or with a batch of 1"
-            )
-        if isinstance(width, int) and width != size:
-            raise PolicyError(f"the {what} of {path} has {width} entries, but {advice}")
-    rows = 1 if inputs[0].shape[0] == 1 else 2
+    """Refuse a network whose tensors do not fit the contract, or that does not give what it declares."""
+    ports = find_ports(session, contract, path)
+    rows = 1 if ports.row_by_row else 2
+    feed: dict[str, np.ndarray] = {}
+    for given, name in zip(contract.network_inputs, ports.inputs, strict=True):
+        size, frames = contract.input_size(given), given.frames.history
+        shape = (rows, frames, size // frames) if given.shape == FRAMES else (rows, size)
+        feed[name] = np.zeros(shape, np.float32)
+    for port in ports.state:
+        zeros = port.zeros(rows)
+        feed[port.input] = zeros[0] if port.axis is None else np.moveaxis(zeros, 0, port.axis)
     try:
         with watched(f"one inference of the policy {path}"):
-            given = session.run(None, {inputs[0].name: np.zeros((rows, contract.observation_size), np.float32)})[
-                0
-            ].shape
+            action, *after = session.run(ports.outputs, feed)
     except Exception as reason:  # as above
         raise PolicyError(
             f"{path} does not run on {rows} observations of {contract.observation_size} entries ({_complaint(reason)});"
             " export it with a dynamic batch, for this robot"
         ) from None
-    if given != (rows, contract.n_joints):
+    if action.shape != (rows, contract.n_driven):
         raise PolicyError(
-            f"{path} gives the shape {given} for {rows} observations, but {contract.robot} needs"
-            f" {(rows, contract.n_joints)}; give the robot.yaml it was trained with, and export it with a dynamic batch"
+            f"{path} gives the shape {action.shape} for {rows} observations, but {contract.robot} needs"
+            f" {(rows, contract.n_driven)}; give the robot.yaml it was trained with, and export it with a dynamic batch"
         )
-
-
-def _names(tensors: list[Any]) -> str:
-    return ", ".join(tensor.name for tensor in tensors)
-
-
-def _shape(shape: list[Any]) -> str:
-    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
+    for port, part in zip(ports.state, after, strict=True):
+        if part.shape != feed[port.input].shape:
+            raise PolicyError(
+                f"{path} takes the state {port.input!r} with the shape {feed[port.input].shape} and gives"
+                f" {port.output!r} with the shape {part.shape}; a state must keep its shape"
+            )
 
 
 def _complaint(reason: Exception) -> str:

@@ -93,7 +93,7 @@ class TrotAgent:
         gait = self.gait
         command = np.asarray(command, float)
         around = np.stack([-self._feet_m[:, 1], self._feet_m[:, 0]], axis=1)
-        velocity = command[:, None, :2] + command[:, None, 2:] * around  # of each foot over the ground, v + w × r
+        velocity = command[:, None, :2] + command[:, None, 2:3] * around  # of each foot over the ground, v + w × r
         speed = np.linalg.norm(velocity, axis=2)  # (n, n_legs)
         seconds = np.minimum(gait.duty / self.frequency_hz, self._longest_m / np.maximum(speed, 1e-9))
         sweep = velocity * seconds[..., None]

@@ -25,6 +25,7 @@ from surefoot.report.charts import (
 )
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
+from surefoot.robot.targets import targets
 
 OUTERMOST, INNER = 150, 250  # points of the simulator's torque-speed cloud that are drawn
 SIDE_KEYS = (Key("robot", ROBOT), Key("simulator", SIMULATOR))
@@ -130,8 +131,7 @@ def joint_torques(measured: Measured, samples: np.ndarray, robot: Robot) -> tupl
         samples[:, [column[joint, kind] for joint in contract.joints]].astype(float)
         for kind in ("position", "velocity", "action")
     )
-    clipped = np.clip(action, -contract.action_clip, contract.action_clip)
-    target = np.array(contract.pose_rad) + np.array(contract.action_scale_rad) * clipped
+    target = targets(contract, action)
     torque = (
         np.array(contract.kp_nm_per_rad) * (target[:-1] - position[1:])
         - np.array(contract.kd_nms_per_rad) * velocity[1:]

@@ -169,7 +169,7 @@ def _traces(
     part = liveliest(log, rows)
     start, end = log.time_s[part.start], log.time_s[part.stop - 1]
     page.section(f"Episode {number_}")
-    time_s, *axes = broken(log, rows, *log.command.T)
+    time_s, *axes = broken(log, rows, *log.command[:, :3].T)
     command = [Series(axis, time_s, values, look) for axis, values, look in zip(AXES, axes, THREE, strict=True)]
     page.figure(
         lambda width: line_chart(command, "time, s", "command", width=width, height=120),

@@ -50,7 +50,7 @@ def write_rrd(path: Path, measured: Measured, robot: Robot) -> None:
                 entity = rr.new_entity_path([channel.where, channel.kind, side])
                 recording.log(entity, rr.SeriesLines(colors=SIDES[side], names=side), static=True)
                 recording.send_columns(entity, when, rr.Scalars.columns(scalars=samples[:, i].astype(float)))
-        for name, values in zip(COMMAND, schedule.command[schedule.counted].T, strict=True):
+        for name, values in zip(COMMAND, schedule.command[schedule.counted][:, :3].T, strict=True):
             recording.send_columns(rr.new_entity_path(["command", name]), when, rr.Scalars.columns(scalars=values))
         recording.send_columns("piece", when, rr.Scalars.columns(scalars=measured.robot.piece.astype(float)))
         recording.flush()

@@ -10,6 +10,7 @@ import numpy as np
 from surefoot.logs.robot_log import RobotLog
 from surefoot.logs.time_gaps import PAUSE_PERIODS
 from surefoot.report.charts import PANEL, ROBOT, TARGET, Key, Level, Series, Shade, line_chart
+from surefoot.robot.targets import targets
 
 if TYPE_CHECKING:
     from surefoot.robot import Robot
@@ -23,13 +24,13 @@ def joint_targets(log: RobotLog, robot: Robot) -> np.ndarray:
     robot does not have.
     """
     contract = robot.contract
-    targets = np.full(log.action.shape, np.nan)
-    for i, joint in enumerate(log.joints):
-        if joint in contract.joints:
-            j = contract.joints.index(joint)
-            clipped = np.clip(log.action[:, i].astype(np.float64), -contract.action_clip, contract.action_clip)
-            targets[:, i] = contract.pose_rad[j] + contract.action_scale_rad[j] * clipped
-    return targets
+    shared = [joint for joint in log.joints if joint in contract.joints]
+    ours, theirs = ([names.index(joint) for joint in shared] for names in (contract.joints, log.joints))
+    action = np.zeros((len(log.action), contract.n_joints))
+    action[:, ours] = log.action[:, theirs]
+    in_log = np.full(log.action.shape, np.nan)
+    in_log[:, theirs] = targets(contract, action)[:, ours]
+    return in_log
 
 
 def episode_rows(log: RobotLog) -> dict[int, slice]:

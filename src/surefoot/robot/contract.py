@@ -5,23 +5,15 @@ field by field before a policy may move anything. Nothing in it is ever retyped 
 """
 
 import dataclasses
-import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from surefoot.errors import PolicyError, SurefootError, nearest, shown
-from surefoot.files import canonical_json, is_number, parse_json, sha256
-
-# Entries of each observation term; None: one for each joint.
-TERM_SIZES: dict[str, int | None] = {
-    "gyro": 3,  # angular velocity in the IMU frame, rad/s
-    # direction of gravity in the IMU frame, unit vector; (0, 0, -1) when upright, for an IMU mounted level
-    "gravity": 3,
-    "command": 3,  # forward m/s, left m/s, turn rad/s
-    "joint_position": None,  # relative to the default pose, rad
-    "joint_velocity": None,  # rad/s
-    "last_action": None,  # the previous output of the policy, before the action scale
-}
+from surefoot.errors import PolicyError, shown
+from surefoot.files import canonical_json, parse_json, sha256
+from surefoot.robot.estimates import Estimator
+from surefoot.robot.layout import ONE_FRAME, Frames, NetworkInput, Normalizer
+from surefoot.robot.terms import Term
 
 # What no robot exceeds, by far: a number beyond it is a slip or a trap, and turns all that follows into infinities.
 LARGEST = {
@@ -35,26 +27,51 @@ LARGEST = {
     "control_hz": 1e4,
     "command_range": 100.0,  # m/s or rad/s
 }
-LARGEST_SCALE = 1e6  # of an observation
+POSITION, VELOCITY, TORQUE = "position", "velocity", "torque"  # what an action is the target of
+ACTION_KINDS = (POSITION, VELOCITY, TORQUE)
+VELOCITY_COMMANDS = ("vx_m_s", "vy_m_s", "wz_rad_s")  # that every robot has
+
+
+# Fields of a contract that older files do not have.
+OPTIONAL_FIELDS = frozenset(
+    {
+        "driven",
+        "action_kind",
+        "action_offset",
+        "action_limit",
+        "target_limit",
+        "more_commands",
+        "frames",
+        "observation_clip",
+        "normalizer",
+        "inputs",
+        "output",
+        "state",
+        "estimators",
+    }
+)
 
 
 @dataclass(frozen=True)
-class Term:
-    """One block of the observation: `history` frames of a quantity, oldest first, times `scale`."""
+class Command:
+    """A command beside the three velocities, such as a height or a gait frequency."""
 
     name: str
-    scale: float = 1.0
-    history: int = 1
-
-    def size(self, n_joints: int) -> int:
-        """Entries that this term takes in the observation vector."""
-        width = TERM_SIZES[self.name]
-        return self.history * (n_joints if width is None else width)
+    range: tuple[float, float]
+    default: float
 
 
 @dataclass(frozen=True)
 class Contract:
-    """Joint order, pose, gains, limits, scales, observation layout and rates. Lists are in policy order."""
+    """Joint order, pose, gains, limits, scales, observation layout and rates. Lists are in the order of `joints`.
+
+    `joints` are all that have a motor and an encoder. A policy drives those in `driven`, in the order of its output; the
+    others are held at their pose by their own gains, and their action is always 0. A joint's target is
+
+        position: pose + action_offset + scale * action    rad
+        velocity: action_offset + scale * action           rad/s, torque kd * (target - velocity)
+        torque:   action_offset + scale * action           N·m, less kd * velocity
+    """
 
     robot: str
     joints: tuple[str, ...]
@@ -69,16 +86,85 @@ class Contract:
     observation: tuple[Term, ...]
     control_hz: float
     command_range: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]  # vx m/s, vy m/s, wz rad/s
+    # What most policies do without. At its default a field is left out of the JSON, so that older files stay as they are.
+    driven: tuple[str, ...] = ()  # joints in the order of the policy's output; empty: all
+    action_kind: tuple[str, ...] = ()  # of each joint; empty: position
+    action_offset: tuple[float, ...] = ()  # of each joint; empty: 0
+    action_limit: tuple[tuple[float, float], ...] = ()  # of each joint's action, beside action_clip; empty: none
+    target_limit: tuple[tuple[float, float], ...] = ()  # of each joint's target; empty: none
+    more_commands: tuple[Command, ...] = ()
+    frames: Frames = ONE_FRAME  # of the whole observation
+    observation_clip: float | None = None
+    normalizer: Normalizer | None = None
+    inputs: tuple[NetworkInput, ...] = ()  # of a policy with several; `observation` is then empty
+    output: str = ""  # the tensor that is the action; empty: the only one that is no state
+    state: tuple[tuple[str, str], ...] = ()  # recurrent: (input, output) tensors
+    estimators: tuple[Estimator, ...] = ()
 
     @property
     def n_joints(self) -> int:
-        """Number of joints that the policy drives."""
+        """Number of joints with a motor."""
         return len(self.joints)
 
     @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joints that the policy drives, in the order of its output."""
+        return self.driven or self.joints
+
+    @cached_property
+    def driven_index(self) -> tuple[int, ...]:
+        """Where they are in `joints`."""
+        return tuple(self.joints.index(name) for name in self.driven_joints)
+
+    @property
+    def n_driven(self) -> int:
+        """Length of the policy's output."""
+        return len(self.driven_joints)
+
+    @property
+    def held_joints(self) -> tuple[str, ...]:
+        """Joints that stay at their pose, in the order of `joints`."""
+        return tuple(name for name in self.joints if self.driven and name not in self.driven)
+
+    @property
+    def command_names(self) -> tuple[str, ...]:
+        """The three velocities, then the further commands."""
+        return (*VELOCITY_COMMANDS, *(command.name for command in self.more_commands))
+
+    @property
+    def network_inputs(self) -> tuple[NetworkInput, ...]:
+        """The inputs of the policy's network that are observations, one or several."""
+        if self.inputs:
+            return self.inputs
+        return (
+            NetworkInput(self.observation, frames=self.frames, clip=self.observation_clip, normalizer=self.normalizer),
+        )
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All observation terms, of all inputs."""
+        return tuple(term for given in self.network_inputs for term in given.terms)
+
+    def observes(self, name: str) -> bool:
+        """Whether the policy observes a term of this name."""
+        return any(term.name == name for term in self.terms)
+
+    def width(self, term: Term) -> int:
+        """Entries of one frame of a term."""
+        return term.width(self.n_driven, len(self.command_names))
+
+    def input_size(self, given: NetworkInput) -> int:
+        """Length of one input of the network."""
+        return given.width(self.n_driven, len(self.command_names))
+
+    @property
     def observation_size(self) -> int:
-        """Length of the observation vector."""
-        return sum(term.size(self.n_joints) for term in self.observation)
+        """Length of the observation vector; of all inputs together where there are several."""
+        return sum(self.input_size(given) for given in self.network_inputs)
+
+    def estimator(self, term: str) -> Estimator | None:
+        """Who gives an estimated term."""
+        return next((estimator for estimator in self.estimators if estimator.term == term), None)
 
     @property
     def control_dt_s(self) -> float:
@@ -87,7 +173,20 @@ class Contract:
 
     def to_json(self) -> str:
         """The contract as JSON that reads back to the last bit."""
-        return canonical_json(dataclasses.asdict(self))
+        return canonical_json(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field; those of `OPTIONAL_FIELDS` only where they differ from their default."""
+        content = dataclasses.asdict(self)
+        for field in dataclasses.fields(self):
+            if field.name in OPTIONAL_FIELDS and getattr(self, field.name) == field.default:
+                del content[field.name]
+        content["observation"] = [term.to_dict() for term in self.observation]
+        if self.inputs:
+            content["inputs"] = [given.to_dict() for given in self.inputs]
+        if self.estimators:
+            content["estimators"] = [estimator.to_dict() for estimator in self.estimators]
+        return content
 
     @property
     def hash(self) -> str:
@@ -103,7 +202,9 @@ class Contract:
             raise PolicyError(
                 f"the contract inside {source} is not valid JSON; attach it again", verb="policy attach"
             ) from None
-        return _contract_from_dict(content, source)
+        from surefoot.robot.read_contract import contract_from_dict  # which makes contracts, and so imports this module
+
+        return contract_from_dict(content, source)
 
     def differences(self, other: "Contract") -> list[str]:
         """One sentence for each field in which two contracts differ, the most basic fields first.
@@ -120,114 +221,39 @@ class Contract:
                 if a != b:
                     found.append(f"{field} of {joint}: {a!r} against {b!r}")
                     break
-        for field in ("action_clip", "observation", "control_hz"):
+        for field in (
+            "driven",
+            "action_clip",
+            "action_kind",
+            "action_offset",
+            "action_limit",
+            "target_limit",
+            "observation",
+            "frames",
+            "observation_clip",
+            "normalizer",
+            "inputs",
+            "more_commands",
+            "control_hz",
+        ):
             if getattr(self, field) != getattr(other, field):
                 found.append(f"{field}: {_shown(getattr(self, field))} against {_shown(getattr(other, field))}")
         return found
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return (
-            "["
-            + ", ".join(f"{t.name}×{t.scale:g}" + (f" ({t.history} frames)" if t.history > 1 else "") for t in value)
-            + "]"
-        )
-    return repr(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Term):
+        return f"[{', '.join(map(describe_term, value))}]"
+    return shown(value) if isinstance(value, tuple) else repr(value)
 
 
-def parse_observation(value: Any, what: str, error: type[SurefootError]) -> tuple[Term, ...]:
-    """Observation terms from a list of names or of mappings with `name`, `scale` and `history`."""
-    if not isinstance(value, list) or not value:
-        raise error(f"{what} must be a list of terms, such as [gyro, gravity, command, joint_position]")
-    terms = []
-    for item in value:
-        entry = {"name": item} if isinstance(item, str) else item
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            raise error(f"{what}: {shown(item)} is not a term; write a name, or 'name: ..., scale: ...'")
-        for key in entry:
-            if key not in ("name", "scale", "history"):
-                raise error(
-                    f"{what}: unknown key {shown(key)} in term"
-                    f" {shown(entry['name'])}{nearest(key, ('scale', 'history'))}"
-                )
-        term = Term(entry["name"], entry.get("scale", 1.0), entry.get("history", 1))
-        if term.name not in TERM_SIZES:
-            raise error(f"{what}: unknown term {shown(term.name)}{nearest(term.name, TERM_SIZES)}")
-        if not is_number(term.scale):
-            raise error(f"{what}: scale of {term.name} is {shown(term.scale)}; it must be a finite number")
-        if abs(term.scale) > LARGEST_SCALE:
-            raise error(f"{what}: scale of {term.name} is {term.scale:g}; it must be within ±{LARGEST_SCALE:g}")
-        if not isinstance(term.history, int) or isinstance(term.history, bool) or not 1 <= term.history <= 1000:
-            raise error(
-                f"{what}: history of {term.name} is {shown(term.history)}; it must be a whole number from 1 to 1000"
-            )
-        terms.append(Term(term.name, float(term.scale), term.history))
-    return tuple(terms)
-
-
-def _contract_from_dict(content: Any, source: str) -> Contract:
-    fields = {field.name for field in dataclasses.fields(Contract)}
-    if not isinstance(content, dict) or set(content) != fields:
-        given = set(content) if isinstance(content, dict) else set()
-        missing, extra = sorted(fields - given), sorted(given - fields)
-        raise PolicyError(
-            f"the contract inside {source} does not fit this version"
-            + (f"; it lacks {', '.join(missing)}" if missing else "")
-            + (f"; it has the unknown {', '.join(map(str, extra))}" if extra else "")
-            + "; attach it again",
-            verb="policy attach",
-        )
-    try:
-        joints = tuple(str(name) for name in content["joints"])
-        numbers = {
-            key: tuple(float(v) for v in content[key])
-            for key in (
-                "pose_rad",
-                "kp_nm_per_rad",
-                "kd_nms_per_rad",
-                "torque_limit_nm",
-                "velocity_limit_rad_s",
-                "action_scale_rad",
-            )
-        }
-        limits = tuple((float(low), float(high)) for low, high in content["position_limit_rad"])
-        vx, vy, wz = ((float(low), float(high)) for low, high in content["command_range"])
-        action_clip, control_hz = float(content["action_clip"]), float(content["control_hz"])
-        everything = [
-            *(v for values in (*numbers.values(), *limits, vx, vy, wz) for v in values),
-            action_clip,
-            control_hz,
-        ]
-        if not all(map(math.isfinite, everything)):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise PolicyError(
-            f"the contract inside {source} holds something that is not a number where one is needed; attach it again",
-            verb="policy attach",
-        ) from None
-    if any(len(values) != len(joints) for values in (*numbers.values(), limits)) or not joints:
-        raise PolicyError(
-            f"the contract inside {source} has lists of different lengths for {len(joints)} joints; attach it again",
-            verb="policy attach",
-        )
-    scalars = {"action_clip": (action_clip,), "control_hz": (control_hz,)}
-    ranges = {"position_limit_rad": sum(limits, ()), "command_range": (*vx, *vy, *wz)}
-    for key, values in {**numbers, **scalars, **ranges}.items():
-        if (largest := max(map(abs, values))) > LARGEST.get(key, math.inf):
-            raise PolicyError(
-                f"the contract inside {source}: {key} is {largest:g}, and no robot has more than {LARGEST[key]:g};"
-                " attach it again",
-                verb="policy attach",
-            )
-    observation = parse_observation(content["observation"], f"the observation of {source}", PolicyError)
-    return Contract(
-        str(content["robot"]),
-        joints,
-        position_limit_rad=limits,
-        observation=observation,
-        command_range=(vx, vy, wz),
-        action_clip=action_clip,
-        control_hz=control_hz,
-        **numbers,
-    )
+def describe_term(term: Term) -> str:
+    """A term in a few words: its name, and what it does to its values."""
+    scale = f"{term.scale:g}" if isinstance(term.scale, float) else str([float(f"{s:g}") for s in term.scale])
+    notes = [f"{term.history} frames"] if term.history > 1 else []
+    notes += ["newest first"] if term.newest_first else []
+    notes += [f"every {term.stride} ticks"] if term.stride > 1 else []
+    notes += [f"{len(term.joints)} joints"] if term.joints else []
+    notes += [", ".join(term.entries)] if term.entries else []
+    notes += ["not relative to the pose"] if not term.relative else []
+    return f"{term.name}×{scale}" + (f" ({', '.join(notes)})" if notes else "")

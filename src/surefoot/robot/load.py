@@ -9,11 +9,12 @@ import mujoco
 import numpy as np
 
 from surefoot.errors import RobotError, nearest, shown
-from surefoot.files import canonical_json, is_number, path_of, read_yaml, sha256
-from surefoot.robot.contract import LARGEST, Contract, parse_observation
+from surefoot.files import canonical_json, path_of, read_yaml, sha256
+from surefoot.robot.contract import Contract
+from surefoot.robot.contract_keys import CONTRACT_KEYS, contract_of, positive
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.posture import LEVEL, Posture
-from surefoot.robot.values import match, per_name
+from surefoot.robot.values import match
 
 REQUIRED = (
     "name",
@@ -27,15 +28,12 @@ REQUIRED = (
     "torque_limit_nm",
     "velocity_limit_rad_s",
     "action_scale_rad",
-    "observation",
     "control_hz",
 )
-OPTIONAL = ("imu", "physics_hz", "base_height_m", "action_clip", "command_range", "symmetry", "notes")
-COMMANDS = {"vx_m_s": (-1.0, 1.0), "vy_m_s": (-0.5, 0.5), "wz_rad_s": (-1.0, 1.0)}
+OPTIONAL = ("imu", "physics_hz", "base_height_m", "symmetry", "notes", *CONTRACT_KEYS)
 DEFAULT_PHYSICS_HZ = 500.0
 MOST_SUBSTEPS = 10_000
 SLOWEST_PHYSICS_HZ = 50.0  # a foot that falls for 20 ms between two steps is through the floor
-DEFAULT_ACTION_CLIP = 100.0
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
@@ -150,16 +148,14 @@ def load_robot(name_or_path: str | Path) -> Robot:
     model_path = path.parent / content["model"]
     model = compile_spec(bare_spec(model_path), model_path)
     joints = _joints(content["joints"], model, path)
-    contract = _contract(content, joints, model, path)
     base = _base(content["base"], model, path)
     feet = _feet(content["feet"], model, path)
+    contract = contract_of(content, joints, len(feet), model, path)
     imu = _imu(content.get("imu"), base, model, path)
     mirror = _mirror(content["symmetry"], joints, path) if content.get("symmetry") else None
-    physics_hz = _positive(content.get("physics_hz", DEFAULT_PHYSICS_HZ), "physics_hz", path)
+    physics_hz = positive(content.get("physics_hz", DEFAULT_PHYSICS_HZ), "physics_hz", path)
     height = content.get("base_height_m")
-    height = (
-        standing_height(model, contract, feet, base) if height is None else _positive(height, "base_height_m", path)
-    )
+    height = standing_height(model, contract, feet, base) if height is None else positive(height, "base_height_m", path)
     driven = {model.joint(name).id for name in joints}
     passive = tuple(
         model.joint(j).name or f"joint {j}" for j in range(model.njnt) if j not in driven and model.jnt_type[j] != FREE
@@ -246,87 +242,6 @@ def _joints(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _contract(content: dict[str, Any], joints: tuple[str, ...], model: mujoco.MjModel, path: Path) -> Contract:
-    def values(key: str, minimum: float | None) -> tuple[float, ...]:
-        resolved = per_name(content[key], joints, f"{path}: {key}", RobotError)
-        for joint, number in zip(joints, resolved, strict=True):
-            if minimum is not None and (number < minimum or (minimum == 0 and key != "kd_nms_per_rad" and number == 0)):
-                raise RobotError(
-                    f"{path}: {key} of {joint} is {number:g}; it must be"
-                    f" {'at least 0' if key == 'kd_nms_per_rad' else 'above 0'}"
-                )
-            if number > LARGEST.get(key, np.inf):
-                raise RobotError(f"{path}: {key} of {joint} is {number:g}; it must be at most {LARGEST[key]:g}")
-        return resolved
-
-    limits = tuple(_range(model, joint, path) for joint in joints)
-    pose = values("pose_rad", None)
-    for joint, angle, (low, high) in zip(joints, pose, limits, strict=True):
-        if not low <= angle <= high:
-            raise RobotError(
-                f"{path}: pose_rad of {joint} is {angle:g}, outside the model's range {low:g} to {high:g}; wrong sign,"
-                " or degrees instead of radians?"
-            )
-    return Contract(
-        robot=content["name"],
-        joints=joints,
-        pose_rad=pose,
-        kp_nm_per_rad=values("kp_nm_per_rad", 0),
-        kd_nms_per_rad=values("kd_nms_per_rad", 0),
-        torque_limit_nm=values("torque_limit_nm", 0),
-        velocity_limit_rad_s=values("velocity_limit_rad_s", 0),
-        position_limit_rad=limits,
-        action_scale_rad=values("action_scale_rad", 0),
-        action_clip=_positive(
-            content.get("action_clip", DEFAULT_ACTION_CLIP), "action_clip", path, LARGEST["action_clip"]
-        ),
-        observation=parse_observation(content["observation"], f"{path}: observation", RobotError),
-        control_hz=_positive(content["control_hz"], "control_hz", path, LARGEST["control_hz"]),
-        command_range=_command_range(content.get("command_range", {}), path),
-    )
-
-
-def _range(model: mujoco.MjModel, joint: str, path: Path) -> tuple[float, float]:
-    low, high = (float(v) for v in model.joint(joint).range)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RobotError(f"{path}: the model's range of {joint} is {low:g} to {high:g}; limits must be finite numbers")
-    if max(abs(low), abs(high)) > LARGEST["position_limit_rad"]:
-        raise RobotError(
-            f"{path}: the model's range of {joint} is {low:g} to {high:g}; it must be within"
-            f" ±{LARGEST['position_limit_rad']:g}"
-        )
-    if not model.jnt_limited[model.joint(joint).id]:
-        if low >= high and (low, high) != (0.0, 0.0):  # MuJoCo takes such a range for no limit, in silence
-            raise RobotError(
-                f"{path}: the model's range of {joint} is {low:g} to {high:g}; the lower limit must come first and be"
-                " below the upper"
-            )
-        return (-np.pi * 2, np.pi * 2)
-    return (low, high)
-
-
-def _command_range(value: Any, path: Path) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
-    if not isinstance(value, dict):
-        raise RobotError(f"{path}: command_range must give {', '.join(COMMANDS)}, each as [lowest, highest]")
-    resolved = dict(COMMANDS)
-    for key, limits in value.items():
-        if key not in COMMANDS:
-            raise RobotError(f"{path}: unknown key {shown(key)} in command_range{nearest(key, COMMANDS)}")
-        if (
-            not isinstance(limits, list)
-            or len(limits) != 2
-            or not all(is_number(v) for v in limits)
-            or limits[0] > limits[1]
-        ):
-            raise RobotError(f"{path}: {key} of command_range is {shown(limits)}; it must be [lowest, highest]")
-        if max(map(abs, limits)) > LARGEST["command_range"]:
-            raise RobotError(
-                f"{path}: {key} of command_range is {shown(limits)}; it must be within ±{LARGEST['command_range']:g}"
-            )
-        resolved[key] = (float(limits[0]), float(limits[1]))
-    return resolved["vx_m_s"], resolved["vy_m_s"], resolved["wz_rad_s"]
-
-
 def _base(name: str, model: mujoco.MjModel, path: Path) -> str:
     free = [model.body(model.jnt_bodyid[j]).name for j in range(model.njnt) if model.jnt_type[j] == FREE]
     if name not in free:
@@ -392,12 +307,3 @@ def _mirror(value: Any, joints: tuple[str, ...], path: Path) -> Mirror:
         name for pattern in value.get("flip", []) for name in match(str(pattern), joints, f"{what} flip", RobotError)
     }
     return Mirror(tuple(index), tuple(-1.0 if name in flipped else 1.0 for name in joints))
-
-
-def _positive(value: Any, key: str, path: Path, most: float = float("inf")) -> float:
-    if not is_number(value) or not 0 < value <= most:
-        raise RobotError(
-            f"{path}: {key} is {shown(value)}; it must be a number above"
-            f" 0{'' if most == float('inf') else f', up to {most:g}'}"
-        )
-    return float(value)

@@ -4,6 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.robot.contract import POSITION, Contract
 from surefoot.robot.load import Mirror, Robot
 
 ROUNDED = "~"  # marks a number that is shown with fewer digits than it has
@@ -59,7 +60,8 @@ def _joint_table(robot: Robot) -> Table:
 
 def _fact_table(robot: Robot) -> Table:
     contract = robot.contract
-    ranges = zip(("vx", "vy", "wz"), contract.command_range, ("m/s", "m/s", "rad/s"), strict=True)
+    ranges = [*zip(("vx", "vy", "wz"), contract.command_range, ("m/s", "m/s", "rad/s"), strict=True)]
+    ranges += [(command.name, command.range, f"({number(command.default)})") for command in contract.more_commands]
     facts = {
         "robot.yaml": str(robot.path),
         "model": str(robot.model_path),
@@ -73,8 +75,14 @@ def _fact_table(robot: Robot) -> Table:
         "mass": f"{number(robot.mass_kg)} kg",
         "observation": _observation(robot),
         "action": (
-            f"{contract.n_joints} joint targets, clipped to ±{number(contract.action_clip)}; target = pose + scale ×"
+            f"{contract.n_driven} joint targets, clipped to ±{number(contract.action_clip)}; target = pose + scale ×"
             " action"
+        ),
+        "held": ", ".join(contract.held_joints),
+        "other actions": _other_kinds(contract),
+        "estimates": "; ".join(
+            f"{e.term} by {e.kind}, noise {number(e.noise_m_s)} m/s, lag {number(e.lag_s)} s"
+            for e in contract.estimators
         ),
         "commands": "; ".join(f"{name} {number(low)} to {number(high)} {unit}" for name, (low, high), unit in ranges),
         "symmetry": _symmetry(robot.mirror, contract.joints),
@@ -94,14 +102,27 @@ def _fact_table(robot: Robot) -> Table:
 
 def _observation(robot: Robot) -> str:
     contract = robot.contract
-    lines, start = [], 0
-    for term in contract.observation:
-        size = term.size(contract.n_joints)
-        scale = "" if term.scale == 1.0 else f" × {number(term.scale)}"
-        frames = "" if term.history == 1 else f", {term.history} frames, oldest first"
-        lines.append(f"{start:3d}..{start + size - 1:<3d} {term.name}{scale} ({size}{frames})")
-        start += size
+    lines: list[str] = []
+    for given in contract.network_inputs:
+        start = 0
+        lines += [f"input {given.name}: {contract.input_size(given)} numbers"] if given.name else []
+        for term in given.terms:
+            size = term.history * contract.width(term)
+            scales = term.scale if isinstance(term.scale, tuple) else (term.scale,)
+            scale = "" if term.scale == 1.0 else f" × {', '.join(map(number, scales))}"
+            order = "newest" if term.newest_first else "oldest"
+            frames = "" if term.history == 1 else f", {term.history} frames, {order} first"
+            lines.append(f"{start:3d}..{start + size - 1:<3d} {term.name}{scale} ({size}{frames})")
+            start += size
+        if given.frames.history > 1:
+            lines.append(f"{given.frames.history} such frames, {given.frames.order.replace('_', ' ')}")
     return "\n".join([f"{contract.observation_size} numbers", *lines])
+
+
+def _other_kinds(contract: Contract) -> str:
+    """Joints whose action is no position."""
+    kinds = zip(contract.joints, contract.action_kind, strict=False)
+    return ", ".join(f"{joint} ({kind})" for joint, kind in kinds if kind != POSITION)
 
 
 def _scene(static: int) -> str:

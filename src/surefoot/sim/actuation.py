@@ -11,7 +11,9 @@ one time step it equals MuJoCo's buffer with linear interpolation.
 
 import numpy as np
 
+from surefoot.robot.contract import POSITION
 from surefoot.robot.load import Robot
+from surefoot.robot.targets import is_kind, zero_targets
 from surefoot.sim.delay import split
 from surefoot.sim.fields import Fields
 from surefoot.sim.parameters import TORQUE_SPEED
@@ -142,7 +144,10 @@ class Motors:
     def __init__(self, values: Values, fields: Fields, robot: Robot, scene: Scene, n: int):
         self._values, self._fields, self._robot = values, fields, robot
         self._control_dt_s = robot.contract.control_dt_s
-        self._pose = np.array(robot.contract.pose_rad)
+        contract = robot.contract
+        self._pose = zero_targets(contract)
+        self._moves = is_kind(contract, POSITION)  # joints whose target is a position
+        self._limit = np.array(contract.target_limit).T if contract.target_limit else None
         self._offset = np.broadcast_to(self._pose, (n, len(self._pose)))
         self.line = CommandLine(n, len(self._pose), scene.substeps, float(scene.model.opt.timestep))
         self.heat = Heat(n, len(self._pose))
@@ -161,13 +166,14 @@ class Motors:
             self.line.set_delay(values[name])
         elif name in ("action_offset_rad", "encoder_bias_rad"):
             # The motor's own loop reads the biased encoder, so it turns the joint the other way.
-            self._offset = self._pose + values["action_offset_rad"] - values["encoder_bias_rad"]
+            moved = self._pose + values["action_offset_rad"] - values["encoder_bias_rad"]
+            self._offset = np.where(self._moves, moved, self._pose)
 
     def reset(self, rows: np.ndarray, joint_rad: np.ndarray, action: np.ndarray) -> np.ndarray:
         """One action in all of the line, start temperature, no play taken up; the targets of that action,
         (len(rows), n_joints).
         """
-        target = self._offset[rows] + self._values["action_scale_rad"][rows] * action
+        target = self._target(self._offset[rows], self._values["action_scale_rad"][rows], action)
         self.line.fill(rows, target)
         self.motor_side_rad[rows] = joint_rad
         self.heat.temperature_c[rows] = self._values["start_temperature_c"][rows]
@@ -175,7 +181,13 @@ class Motors:
 
     def command(self, action: np.ndarray) -> None:
         """Send the policy's actions, (n, n_joints), on their way."""
-        self.line.push(self._offset + self._values["action_scale_rad"] * action)
+        self.line.push(self._target(self._offset, self._values["action_scale_rad"], action))
+
+    def _target(self, offset: np.ndarray, scale: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """Targets (n, n_joints); a limit of the contract's holds before what the robot's own offsets do to them."""
+        if self._limit is None:
+            return offset + scale * action
+        return np.clip(self._pose + scale * action, *self._limit) + (offset - self._pose)
 
     def lead(self, joint_rad: np.ndarray) -> np.ndarray:
         """By how much the joints lead the motors' side of their gears, (n, n_joints)."""
@@ -198,7 +210,8 @@ class Motors:
         self.motor_side_rad, motor_rad_s = self.encoder(joint_rad, joint_rad_s)
         kp, kd = self._values["kp_nm_per_rad"], self._values["kd_nms_per_rad"]
         ratio = np.divide(kd, kp, out=np.zeros(kp.shape), where=kp > 0)
-        return joint_rad - self.motor_side_rad, ratio * (joint_rad_s - motor_rad_s)
+        lead, damping = joint_rad - self.motor_side_rad, ratio * (joint_rad_s - motor_rad_s)
+        return np.where(self._moves, lead, 0.0), np.where(self._moves, damping, 0.0)
 
     def advance(self, torque_nm: np.ndarray, speed_rad_s: np.ndarray) -> None:
         """Temperature and battery voltage, once per control period."""
@@ -216,7 +229,7 @@ class Motors:
         values = self._values
         share = values["motor_strength"] * self.heat.torque_share(values["derate_start_c"], values["derate_per_c"])
         self._fields.write_motors(
-            share * values["kp_nm_per_rad"], share * values["kd_nms_per_rad"], share * values["torque_limit_nm"]
+            share * values["kp_nm_per_rad"], share * values["kd_nms_per_rad"], share * values["torque_limit_nm"], share
         )
 
     def _write_torque_speed(self, voltage: np.ndarray) -> None:

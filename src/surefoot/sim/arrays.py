@@ -31,8 +31,8 @@ def merge(old: Sensors, new: Sensors, rows: np.ndarray) -> Sensors:
     """`old` with the readings of `rows` taken from `new`."""
     if len(rows) == len(old.time_s):
         return new
-    merged = {}
-    for field in Sensors.__dataclass_fields__:
-        merged[field] = getattr(old, field).copy()
-        merged[field][rows] = getattr(new, field)[rows]
+    merged, after = {}, new.readings()
+    for name, value in old.readings().items():
+        merged[name] = value.copy()
+        merged[name][rows] = after[name][rows]
     return Sensors(**merged)

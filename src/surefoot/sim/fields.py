@@ -9,7 +9,9 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from surefoot.robot.contract import POSITION, VELOCITY
 from surefoot.robot.load import Robot
+from surefoot.robot.targets import is_kind
 from surefoot.sim.scene import DC_CONSTANT, DC_KD, DC_KP, DC_RESISTANCE, DC_VOLTAGE, Scene
 
 # Parameters whose model fields MuJoCo derives other constants from (MjModel._setconst_inputs).
@@ -68,14 +70,21 @@ class Fields:
             return False
         return name in NEEDS_SET_CONST
 
-    def write_motors(self, kp: np.ndarray, kd: np.ndarray, limit: np.ndarray) -> None:
-        """Gains and torque limits of all worlds, each (n, n_joints)."""
+    def write_motors(self, kp: np.ndarray, kd: np.ndarray, limit: np.ndarray, strength: np.ndarray) -> None:
+        """Gains and torque limits of all worlds, and the share of its torque that a motor still has, each
+        (n, n_joints).
+        """
         gain = self._batch.expand("actuator_gainprm")
         if self._scene.torque_speed:
             gain[:, :, DC_KP], gain[:, :, DC_KD] = kp, kd
         else:
             bias = self._batch.expand("actuator_biasprm")
-            gain[:, :, 0], bias[:, :, 1], bias[:, :, 2] = kp, -kp, -kd
+            if self._robot.contract.action_kind:
+                position, velocity = (is_kind(self._robot.contract, kind) for kind in (POSITION, VELOCITY))
+                gain[:, :, 0] = np.where(position, kp, np.where(velocity, kd, strength))
+                bias[:, :, 1], bias[:, :, 2] = np.where(position, -kp, 0.0), -kd
+            else:
+                gain[:, :, 0], bias[:, :, 1], bias[:, :, 2] = kp, -kp, -kd
         force = self._batch.expand("actuator_forcerange")
         force[:, :, 0], force[:, :, 1] = -limit, limit
 

@@ -53,14 +53,14 @@ class NonFiniteProbe:
         """All actions were finite so far."""
         self._script = script
         self._first_tick = np.full(worlds.n, FINITE)
-        self._command = np.zeros((worlds.n, 3))
+        self._command = np.zeros((worlds.n, 3))  # the velocities
 
     def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
         """Look at the actions (n_worlds, n_joints)."""
         if np.isfinite(action).all():
             return
         new = ~np.isfinite(action).all(axis=1) & (self._first_tick == FINITE)
-        self._first_tick[new], self._command[new] = k + self._script.n_rise, self._script.command(k)[new]
+        self._first_tick[new], self._command[new] = k + self._script.n_rise, self._script.command(k)[new, :3]
 
     def result(self) -> NonFiniteRecord:
         """When, and under which commands."""
@@ -71,7 +71,7 @@ def first_nonfinite(action: np.ndarray, command: np.ndarray) -> NonFiniteRecord:
     """The same from what was recorded: actions (n_worlds, n_ticks, n_joints) and commands (n_worlds, n_ticks, 3)."""
     bad = ~np.isfinite(action).all(axis=2)
     first = bad.argmax(axis=1)
-    return NonFiniteRecord(np.where(bad.any(axis=1), first, FINITE), command[np.arange(len(command)), first])
+    return NonFiniteRecord(np.where(bad.any(axis=1), first, FINITE), command[np.arange(len(command)), first, :3])
 
 
 def nonfinite(parts: Sequence[tuple[NonFiniteRecord, np.ndarray]], control_dt_s: float) -> NonFinite | None:

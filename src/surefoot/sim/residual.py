@@ -13,6 +13,7 @@ import numpy as np
 
 from surefoot.robot import Contract
 from surefoot.robot.sensors import Sensors
+from surefoot.robot.targets import tracking_error, zero_targets
 
 Residual = Callable[
     [np.ndarray, np.ndarray, np.ndarray], np.ndarray
@@ -100,8 +101,9 @@ class ActionDelta:
         """Added to the action, in its own units."""
         scale = np.array(self.contract.action_scale_rad)
         position = sensors.joint_position_rad
-        target = np.array(self.contract.pose_rad) + scale * action
-        return self.function(target - position, position, sensors.joint_velocity_rad_s) / scale
+        target = zero_targets(self.contract) + scale * action
+        error = tracking_error(self.contract, target, position, sensors.joint_velocity_rad_s)
+        return self.function(error, position, sensors.joint_velocity_rad_s) / scale
 
 
 @dataclass(frozen=True)

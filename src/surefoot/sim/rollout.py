@@ -89,7 +89,7 @@ def rollout(
 
     With `truth`, the base's true state is kept too.
     """
-    if command.ndim != 3 or command.shape[0] != worlds.n or command.shape[2] != 3:
+    if command.ndim != 3 or command.shape[0] != worlds.n or command.shape[2] < 3:
         raise WorldsError(f"the command schedule has the shape {command.shape}; it must be ({worlds.n}, ticks, 3)")
     recorder = Recorder(worlds.robot.posture, truth)
     agent.reset(None)

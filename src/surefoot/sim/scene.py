@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from surefoot.errors import WorldsError
+from surefoot.robot.contract import POSITION, VELOCITY
 from surefoot.robot.load import Robot, foot_geoms, joint_addresses, upright
 from surefoot.robot.model import compile_spec
 from surefoot.sim.floor import NAME as FLOOR_NAME
@@ -69,10 +71,18 @@ def build_scene(
     for i, joint in enumerate(contract.joints):
         kp, kd, limit = contract.kp_nm_per_rad[i], contract.kd_nms_per_rad[i], contract.torque_limit_nm[i]
         motor = spec.add_actuator(name=f"surefoot_{joint}", target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        kind = contract.action_kind[i] if contract.action_kind else POSITION
+        if torque_speed and kind != POSITION:
+            raise WorldsError(
+                f"{joint} takes {kind} targets, and a torque that falls with speed is modelled for position targets only;"
+                " leave the motors' stall torque and no-load speed unset"
+            )
         if torque_speed:
             _dc_motor(motor, kp, kd)
-        else:
+        elif kind == POSITION:
             motor.set_to_position(kp=kp, kv=kd)
+        else:
+            _damped_motor(motor, kd if kind == VELOCITY else 1.0, kd)
         motor.ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
         motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
         motor.forcerange = [-limit, limit]
@@ -110,6 +120,12 @@ def _pin(model: mujoco.MjModel, base_dof: slice) -> None:
     model.dof_armature[base_dof] = PINNED
     mujoco.mj_setConst(model, mujoco.MjData(model))
     model.opt.tolerance *= joints / model.dof_M0.mean()
+
+
+def _damped_motor(motor: mujoco.MjsActuator, gain: float, kd: float) -> None:
+    """torque = gain * target - kd * velocity: a velocity servo with gain kd, or a torque with damping."""
+    motor.gaintype, motor.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
+    motor.gainprm[0], motor.biasprm[2] = gain, -kd
 
 
 def _dc_motor(motor: mujoco.MjsActuator, kp: float, kd: float) -> None:

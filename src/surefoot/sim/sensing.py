@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from surefoot.robot.estimates import TRUTH
 from surefoot.robot.load import Robot
 from surefoot.robot.sensors import Sensors
 from surefoot.sim.delay import split
+from surefoot.sim.frames import in_base_frame
 from surefoot.sim.scene import Scene
 from surefoot.sim.values import Values
 
@@ -75,6 +77,11 @@ class Senses:
         self._nj = robot.contract.n_joints
         self._control_dt_s = robot.contract.control_dt_s
         self._gyro_bias = np.zeros((n, 3))
+        contract = robot.contract
+        estimator = contract.estimator("base_velocity") if contract.observes("base_velocity") else None
+        self._estimator = estimator if estimator is not None and estimator.kind == TRUTH else None
+        self._with_quaternion = contract.observes("quaternion") or contract.observes("roll_pitch_yaw")
+        self._lagged = np.zeros((n, 3))  # estimate of the base's velocity, before its noise
         self.past: Past | None = None
 
     def changed(self, name: str, reading: np.ndarray) -> None:
@@ -93,28 +100,50 @@ class Senses:
         self._gyro_bias[rows] = 0.0
         if self.past is not None:
             self.past.fill(rows, reading[rows])
+        if self._estimator is not None:
+            self._lagged[rows] = reading[rows, -3:]
 
-    def advance(self) -> None:
-        """Drift, once per control period."""
+    def advance(self, read: Callable[[], np.ndarray]) -> None:
+        """Drift and lag, once per control period; `read` gives the present reading."""
+        if self._estimator is not None:
+            lag_s = self._estimator.lag_s
+            share = 1.0 if lag_s == 0 else -np.expm1(-self._control_dt_s / lag_s)
+            present = read() if self.past is None else self.past.read()
+            self._lagged += share * (present[:, -3:] - self._lagged)
         if self._values.has("gyro_drift_rad_s_per_sqrt_s"):
             drift = self._values["gyro_drift_rad_s_per_sqrt_s"][:, None] * np.sqrt(self._control_dt_s)
             self._gyro_bias += drift * self._draw(3)
 
     def reading(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
-        """Joint positions and velocities, gyro and gravity of states in one array, (..., 2 n_joints + 6)."""
+        """Joint positions and velocities, gyro and gravity of states in one array, (..., 2 n_joints + 6); then what
+        only some policies observe: the base's quaternion, and its velocity in its own frame.
+        """
         scene = self._scene
         gravity = gravity_in_base(qpos[..., scene.base_qpos][..., 3:])
         gyro = qvel[..., scene.base_dof][..., 3:]
         if scene.imu_rotation is not None:
             gravity, gyro = gravity @ scene.imu_rotation, gyro @ scene.imu_rotation
-        return np.concatenate([qpos[..., scene.joint_qpos], qvel[..., scene.joint_dof], gyro, gravity], axis=-1)
+        parts = [qpos[..., scene.joint_qpos], qvel[..., scene.joint_dof], gyro, gravity]
+        quaternion = qpos[..., scene.base_qpos][..., 3:]
+        if self._with_quaternion:
+            parts.append(quaternion)
+        if self._estimator is not None:
+            parts.append(in_base_frame(qvel[..., scene.base_dof][..., :3], quaternion))
+        return np.concatenate(parts, axis=-1)
 
-    def measure(self, time_s: np.ndarray, reading: np.ndarray, draw_from: Draw | None = None) -> Sensors:
+    def measure(
+        self,
+        time_s: np.ndarray,
+        reading: np.ndarray,
+        draw_from: Draw | None = None,
+        foot_contact: np.ndarray | None = None,
+    ) -> Sensors:
         """The sensors at a control tick, from the present reading or, where there is a delay, from a past one."""
         if self.past is not None:
             reading = self.past.read()
         nj, values = self._nj, self._values
-        position, velocity, gyro, gravity = np.split(reading, [nj, 2 * nj, 2 * nj + 3], axis=1)
+        sizes = [nj, 2 * nj, 2 * nj + 3, 2 * nj + 6]
+        position, velocity, gyro, gravity, more = np.split(reading, sizes, axis=1)
         if any(values.has(name) for name in NOISE):
             draw = (draw_from or self._draw)(2 * nj + 6)
             position = position + values["encoder_bias_rad"] + values["encoder_noise_rad"] * draw[:, :nj]
@@ -122,4 +151,11 @@ class Senses:
             gyro = gyro + self._gyro_bias + values["gyro_noise_rad_s"][:, None] * draw[:, 2 * nj : 2 * nj + 3]
             gravity = gravity + values["gravity_noise"][:, None] * draw[:, 2 * nj + 3 :]
             gravity = gravity / np.linalg.norm(gravity, axis=1, keepdims=True)
-        return Sensors(time_s.copy(), position, velocity, gyro, gravity)
+        quaternion = more[:, :4] / np.linalg.norm(more[:, :4], axis=1, keepdims=True) if self._with_quaternion else None
+        estimate = None
+        if self._estimator is not None:
+            estimate = self._lagged.copy()
+            if self._estimator.noise_m_s > 0:
+                estimate += self._estimator.noise_m_s * (draw_from or self._draw)(3)
+        contact = None if foot_contact is None else foot_contact.astype(float)
+        return Sensors(time_s.copy(), position, velocity, gyro, gravity, quaternion, contact, estimate)

@@ -65,11 +65,12 @@ class Script:
 
     def for_worlds(self, n: int) -> "Script":
         """The same script with a command for each of n worlds."""
-        shape = (self.n_ticks, n, 3)
-        if self.commands.ndim != 3 or self.commands.shape not in (shape, (self.n_ticks, 1, 3)):
+        width = self.commands.shape[-1]
+        shape = (self.n_ticks, n, width)
+        if self.commands.ndim != 3 or width < 3 or self.commands.shape not in (shape, (self.n_ticks, 1, width)):
             raise WorldsError(
                 f"the commands have the shape {self.commands.shape}; it must be (ticks, {n}, 3), or (ticks, 1, 3) for"
-                " all worlds alike"
+                " all worlds alike, or wider where the robot takes further commands"
             )
         for push in self.pushes:
             if not -self.n_rise <= push.tick < self.n_ticks:
@@ -79,7 +80,7 @@ class Script:
         return replace(
             self,
             commands=np.broadcast_to(self.commands, shape),
-            rise_command=np.broadcast_to(self.rise_command, (n, 3)),
+            rise_command=np.broadcast_to(self.rise_command, (n, self.rise_command.shape[-1])),
         )
 
 

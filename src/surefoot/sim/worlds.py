@@ -33,6 +33,7 @@ from surefoot.robot.legs import usual_pose
 from surefoot.robot.load import Robot
 from surefoot.robot.model import silence_engine_log
 from surefoot.robot.sensors import Sensors
+from surefoot.robot.targets import clip_actions, tracking_error
 from surefoot.sim.actuation import Motors
 from surefoot.sim.arrays import assign, given, merge
 from surefoot.sim.fields import Fields
@@ -40,7 +41,7 @@ from surefoot.sim.floor import Flat, Floor
 from surefoot.sim.parameters import TORQUE_SPEED, parameter
 from surefoot.sim.residual import ACTION_TERMS, TERMS, TORQUE_TERMS, ActionDelta, Residual, terms
 from surefoot.sim.scene import build_scene
-from surefoot.sim.sensing import Senses
+from surefoot.sim.sensing import Draw, Senses
 from surefoot.sim.truth import Truth
 from surefoot.sim.values import Values, names_of, nominal
 from surefoot.streams import Stream
@@ -108,6 +109,7 @@ class Worlds(Truth):
         if noise_period is not None and not 1 <= noise_period <= n:
             raise WorldsError(f"noise_period is {noise_period}; it must be between 1 and the {n} worlds")
         silence_engine_log()
+        feet = feet or robot.contract.observes("foot_contact")
         self.robot = robot
         self.n = n
         self.scene = build_scene(robot, floor or Flat(), physics_hz, torque_speed, feet, hang)
@@ -146,7 +148,7 @@ class Worlds(Truth):
         )  # at each place, the highest floor that a foot may meet
         self._motors = Motors(self._values, self._fields, robot, self.scene, n)
         self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
-        self._sensors: Sensors = self._senses.measure(self._time, self._reading())
+        self._sensors: Sensors = self._measure()
         self.reset()
 
     # Parameters
@@ -239,8 +241,7 @@ class Worlds(Truth):
             given("base_velocity", base_velocity, (len(rows), 6), 0.0),
             given("last_action", last_action, (len(rows), nj), 0.0),
         )
-        fresh = self._senses.measure(self._time, self._reading(), self._draw_reset)
-        self._sensors = merge(self._sensors, fresh, rows)
+        self._sensors = merge(self._sensors, self._measure(self._draw_reset), rows)
 
     def step(self, action: np.ndarray) -> None:
         """Apply the policy's actions, (n, n_joints), for one control period."""
@@ -258,8 +259,7 @@ class Worlds(Truth):
         if not finite.all():
             self._fail(np.flatnonzero(self.alive & ~finite), "the action is not finite")
             action = np.where(finite[:, None], action, 0.0)
-        clip = self.robot.contract.action_clip
-        action = np.clip(action, -clip, clip)
+        action = clip_actions(self.robot.contract, action)
         added = [delta(self._sensors, action) for delta in (self._delta_terms, self.action_delta) if delta is not None]
         action = np.sum([action, *added], axis=0) if added else action
         self._motors.command(action)
@@ -272,12 +272,10 @@ class Worlds(Truth):
         else:
             self._step_native(ids)
         self._advance_pushes()
-        self._senses.advance()
+        self._senses.advance(self._reading)
         self._fresh[self.alive] = False
         self._stop_unstable(before_s, warned)
-        self._sensors = merge(
-            self._sensors, self._senses.measure(self._time, self._reading()), np.flatnonzero(self.alive)
-        )
+        self._sensors = merge(self._sensors, self._measure(), np.flatnonzero(self.alive))
 
     def push(self, force_n: ArrayLike, duration_s: ArrayLike, ids: ArrayLike | None = None) -> None:
         """Push the base with a world-frame force, (len(ids), 3) or (3,), from now on for a time (whole
@@ -413,7 +411,9 @@ class Worlds(Truth):
             torque = None if noise is None else noise[:, k]
             for residual in (self._terms, self.residual):
                 if residual is not None:
-                    added = residual(target - position, position, self._qvel[:, self.scene.joint_dof])
+                    velocity = self._qvel[:, self.scene.joint_dof]
+                    error = tracking_error(self.robot.contract, target, position, velocity)
+                    added = residual(error, position, velocity)
                     torque = added if torque is None else torque + added
             if torque is not None:
                 self._qfrc[:, self.scene.joint_dof] = torque
@@ -421,6 +421,10 @@ class Worlds(Truth):
                 ids = np.flatnonzero(self.alive & ~self._raised).astype(np.int32)
             if self._senses.past is not None:
                 self._senses.past.push(self._reading()[:, None])
+
+    def _measure(self, draw_from: Draw | None = None) -> Sensors:
+        contact = self.foot_contact if self.robot.contract.observes("foot_contact") else None
+        return self._senses.measure(self._time, self._reading(), draw_from, contact)
 
     def _reading(self) -> np.ndarray:
         reading = self._senses.reading(self._qpos, self._qvel)

@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.logs.doctor.findings import Finding, listed
 from surefoot.logs.doctor.signals import Signals
-from surefoot.policy.agents import clipped
+from surefoot.policy.agents import clipped, expanded
 from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.robot import Sensors
@@ -16,6 +16,11 @@ LAGS = (0, -1, 1)  # action of the same row, of the row before, of the row after
 MOST_ROWS = 5000
 SAME = 0.05  # error over spread: what rounding and filters leave
 SIMILAR = 0.3  # beyond this it is another policy or another contract
+
+# Terms that a few rows of a log do not tell: clocks since a reset, and what only some robots measure.
+NOT_IN_ROWS = frozenset(
+    {"base_velocity", "foot_contact", "gait_phase", "height_scan", "motion_reference", "quaternion", "roll_pitch_yaw"}
+)
 
 
 def check_policy(
@@ -45,7 +50,7 @@ def check_policy(
                 "policy-unchecked",
                 "note",
                 f"the policy cannot be checked: the log lacks {' and '.join(missing)}",
-                f"it observes {', '.join(term.name for term in policy.contract.observation)}",
+                f"it observes {', '.join(term.name for term in policy.contract.terms)}",
                 "nothing shows that this policy made these actions",
                 f"record {' and '.join(missing)} as well",
             ),
@@ -109,7 +114,7 @@ def _hash(policy: OnnxPolicy, metadata: dict[str, Any]) -> list[Finding]:
 
 
 def _missing(signals: Signals, policy: OnnxPolicy, metadata: dict[str, Any]) -> list[str]:
-    terms = {term.name for term in policy.contract.observation}
+    terms = {term.name for term in policy.contract.terms}
     assumed = metadata.get("assumed")
     missing = []
     if "gyro" in terms and signals.gyro is None:
@@ -118,12 +123,13 @@ def _missing(signals: Signals, policy: OnnxPolicy, metadata: dict[str, Any]) -> 
         missing.append("gravity or orientation")
     if "command" in terms and isinstance(assumed, (dict, list)) and "command" in assumed and not signals.command.any():
         missing.append("the command")
-    return missing
+    missing += [f"the {name.replace('_', ' ')}" for name in sorted(terms & NOT_IN_ROWS)]
+    return [*missing, "the recurrent state"] if policy.recurrent else missing
 
 
 def _error(signals: Signals, policy: OnnxPolicy, lag: int, imu_rotation: np.ndarray) -> np.ndarray | None:
     """Error over spread of each joint's action, when row k's readings led to the action of row k + lag, (n_joints,)."""
-    frames = max(term.history for term in policy.contract.observation)
+    frames = max(given.depth for given in policy.contract.network_inputs)
     rows = signals.windows(frames + 1, 2)
     if len(rows) < 20:
         return None
@@ -139,8 +145,9 @@ def _error(signals: Signals, policy: OnnxPolicy, lag: int, imu_rotation: np.ndar
             blank if signals.gyro is None else signals.gyro[at] @ imu_rotation,
             blank if signals.down is None else signals.down[at] @ imu_rotation,
         )
-        observation = observer.observe(sensors, signals.command[at], signals.action[at + lag - 1])
-    action = clipped(policy.run(observation), policy.contract.action_clip)
+        observations = observer.observe_all(sensors, signals.command[at], signals.action[at + lag - 1])
+    output, _ = policy.advance(observations, policy.initial_state(len(rows)))
+    action = clipped(expanded(output, policy.contract), policy.contract)
     logged = signals.action[rows + lag]
     spread = np.maximum(logged.std(axis=0), 1e-3)
     error = np.sqrt(((action - logged) ** 2).mean(axis=0)) / spread

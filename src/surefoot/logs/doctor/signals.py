@@ -12,6 +12,7 @@ import numpy as np
 from surefoot.logs.doctor.findings import TimeSpan
 from surefoot.logs.robot_log import RobotLog
 from surefoot.robot import Contract, Robot
+from surefoot.robot.targets import targets
 
 LARGEST = 1e6  # no channel of a robot reads beyond this in any unit
 
@@ -42,10 +43,7 @@ class Signals:
     @property
     def target(self) -> np.ndarray:
         """Joint targets that the actions stand for, (n, n_joints) rad."""
-        clip = self.contract.action_clip
-        return np.array(self.contract.pose_rad) + np.array(self.contract.action_scale_rad) * np.clip(
-            self.action, -clip, clip
-        )
+        return targets(self.contract, self.action)
 
     def windows(self, before: int, after: int) -> np.ndarray:
         """Rows that have so many rows before and after them in the same piece."""
