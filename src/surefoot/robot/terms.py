@@ -189,7 +189,7 @@ def _term(item: Any, what: str, error: type[SurefootError], names: TermNames) ->
     name = entry["name"]
     if name not in TERM_SIZES:
         other = OTHER_NAMES.get(name)
-        hint = f"; did you mean {other!r}?" if other else nearest(name, TERM_SIZES)
+        hint = f" (did you mean {other!r}?)" if other else nearest(name, TERM_SIZES)
         raise error(f"{what}: unknown term {shown(name)}{hint}")
     allowed = COMMON_KEYS + OWN_KEYS.get(name, ())
     for key in entry:
