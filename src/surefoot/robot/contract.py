@@ -11,7 +11,7 @@ from typing import Any
 
 from surefoot.errors import PolicyError, shown
 from surefoot.files import canonical_json, parse_json, sha256
-from surefoot.robot.estimates import Estimator
+from surefoot.robot.estimates import EstimatorSpec
 from surefoot.robot.layout import ONE_FRAME, Frames, NetworkInput, Normalizer
 from surefoot.robot.terms import Term
 
@@ -99,7 +99,7 @@ class Contract:
     inputs: tuple[NetworkInput, ...] = ()  # of a policy with several; `observation` is then empty
     output: str = ""  # the tensor that is the action; empty: the only one that is no state
     state: tuple[tuple[str, str], ...] = ()  # recurrent: (input, output) tensors
-    estimators: tuple[Estimator, ...] = ()
+    estimators: tuple[EstimatorSpec, ...] = ()
 
     @property
     def n_joints(self) -> int:
@@ -162,7 +162,7 @@ class Contract:
         """Length of the observation vector; of all inputs together where there are several."""
         return sum(self.input_size(given) for given in self.network_inputs)
 
-    def estimator(self, term: str) -> Estimator | None:
+    def estimator(self, term: str) -> EstimatorSpec | None:
         """Who gives an estimated term."""
         return next((estimator for estimator in self.estimators if estimator.term == term), None)
 

@@ -13,7 +13,7 @@ LARGEST = {"noise_m_s": 10.0, "lag_s": 1.0}
 
 
 @dataclass(frozen=True)
-class Estimator:
+class EstimatorSpec:
     """Who gives an estimated term.
 
     `truth`: the simulator's own value with noise and a first-order lag, in place of an estimator that is not ours;
@@ -35,7 +35,7 @@ class Estimator:
         return {f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default}
 
 
-def parse_estimators(value: Any, what: str, error: type[SurefootError]) -> tuple[Estimator, ...]:
+def parse_estimators(value: Any, what: str, error: type[SurefootError]) -> tuple[EstimatorSpec, ...]:
     """Estimators from a mapping of terms, or from the list that a contract holds."""
     if not value:
         return ()
@@ -46,10 +46,10 @@ def parse_estimators(value: Any, what: str, error: type[SurefootError]) -> tuple
     return tuple(_estimator(item, what, error) for item in value)
 
 
-def _estimator(content: Any, what: str, error: type[SurefootError]) -> Estimator:
+def _estimator(content: Any, what: str, error: type[SurefootError]) -> EstimatorSpec:
     if not isinstance(content, dict) or content.get("term") not in ESTIMATED:
         raise error(f"{what}: {shown(content)} is no estimator of {' or '.join(ESTIMATED)}; write 'kind: truth'")
-    allowed = [field.name for field in dataclasses.fields(Estimator)]
+    allowed = [field.name for field in dataclasses.fields(EstimatorSpec)]
     for key in content:
         if key not in allowed:
             raise error(f"{what}: unknown key {shown(key)}{nearest(key, allowed)}")
@@ -62,7 +62,7 @@ def _estimator(content: Any, what: str, error: type[SurefootError]) -> Estimator
             raise error(f"{what}: {key} is {shown(number)}; it must be a number from 0 to {most:g}")
     if (kind == ONNX) != bool(content.get("file")):
         raise error(f"{what}: an estimator of the kind {ONNX} needs its 'file', and no other kind has one")
-    return Estimator(
+    return EstimatorSpec(
         term=str(content["term"]),
         kind=str(kind),
         noise_m_s=float(content.get("noise_m_s", 0.0)),
