@@ -17,9 +17,7 @@ from surefoot.errors import RobotError
 from surefoot.robot.load import FREE, Robot, foot_geoms
 from surefoot.robot.model import compile_spec
 
-HINGE, SLIDE, BALL = (
-    int(kind) for kind in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
-)
+SLIDE, BALL = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_BALL)
 # Corners of a sole this much above its lowest one still count as touching: a sole that stands flat is not balanced on
 # the corner that the noise of a millimetre makes the lowest.
 BLEND_M = 0.003
@@ -262,7 +260,12 @@ def _shapes(feet: list[list[tuple[np.ndarray, np.ndarray, float]]]) -> _Shapes:
 
 
 def _imu_rotation(model: mujoco.MjModel, robot: Robot) -> np.ndarray | None:
-    rotation = np.eye(3) if robot.imu is None else _matrix(model.site(robot.imu).quat)
+    if robot.imu is None:
+        return None
+    site = model.site(robot.imu)
+    rotation, body = _matrix(site.quat), int(site.bodyid[0])
+    while body not in (0, model.body(robot.base).id):  # on a body that is welded to the base
+        rotation, body = _matrix(model.body_quat[body]) @ rotation, int(model.body_parentid[body])
     return None if np.array_equal(rotation, np.eye(3)) else rotation
 
 
