@@ -10,15 +10,20 @@ from surefoot.lazy import lazy_names
 
 if TYPE_CHECKING:
     from surefoot.policy.agents import Agent, PolicyAgent, RandomAgent, ZeroAgent, make_agent, with_policy_posture
+    from surefoot.policy.estimate import Estimator, OnnxEstimator
     from surefoot.policy.export_mlp import write_mlp
     from surefoot.policy.observation import Observer
+    from surefoot.policy.odometry import LegOdometry
     from surefoot.policy.onnx_policy import OnnxPolicy, attach
     from surefoot.policy.trot import Gait, TrotAgent
 
 __all__ = [
     "Agent",
+    "Estimator",
     "Gait",
+    "LegOdometry",
     "Observer",
+    "OnnxEstimator",
     "OnnxPolicy",
     "PolicyAgent",
     "RandomAgent",
@@ -37,6 +42,8 @@ __getattr__ = lazy_names(
             ("Agent", "PolicyAgent", "RandomAgent", "ZeroAgent", "with_policy_posture", "make_agent"),
             "surefoot.policy.agents",
         ),
+        **dict.fromkeys(("Estimator", "OnnxEstimator"), "surefoot.policy.estimate"),
+        "LegOdometry": "surefoot.policy.odometry",
         "write_mlp": "surefoot.policy.export_mlp",
         "Observer": "surefoot.policy.observation",
         **dict.fromkeys(("OnnxPolicy", "attach"), "surefoot.policy.onnx_policy"),

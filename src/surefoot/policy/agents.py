@@ -108,7 +108,7 @@ class PolicyAgent:
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
         """Actions (n, n_joints), clipped as the contract says; a row that is not finite stays so until its reset."""
         if self._estimate is not None:
-            sensors = replace(sensors, base_velocity_m_s=self._estimate.update(sensors))
+            sensors = replace(sensors, base_velocity_m_s=self._estimate.update(sensors, command, self._last_action))
         observations = self._observer.observe_all(sensors, command, self._last_action)
         output, after = self.policy.advance(observations, self._state)
         for part, new in zip(self._state, after, strict=True):

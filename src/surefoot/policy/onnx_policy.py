@@ -213,6 +213,13 @@ def read_model(path: str | Path, file_hash: str | None = None) -> onnx.ModelProt
     return model
 
 
+def open_network(path: str | Path, threads: int = 1) -> tuple[onnxruntime.InferenceSession, str]:
+    """A network that is no policy, checked and limited as one, and the hash of its file; its shapes are not looked at."""
+    path = Path(path)
+    _, content = _read(path)
+    return _session(content, path, threads), hashlib.sha256(content).hexdigest()
+
+
 def _read(path: Path) -> tuple[onnx.ModelProto, bytes]:
     """The parsed model and the bytes to run; weights kept in another file beside it are pulled in."""
     content = read_bytes(path, PolicyError, "an .onnx file", LARGEST_BYTES)
