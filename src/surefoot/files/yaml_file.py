@@ -3,6 +3,9 @@
 Aliases and merge keys let 1.6 KB stand for gigabytes, and a file of brackets overflows the stack of the C parser's
 composer. A pass over the parser's events, which are cheap and flat, measures depth and the number of nodes after all
 aliases are followed; only then is the document constructed.
+
+Other frameworks dump Python objects as YAML with tags such as `!!python/tuple`. Where a caller asks for it, tags are read
+as data: the list, the mapping or the text below the tag. No tag ever makes an object or calls anything.
 """
 
 import re
@@ -10,6 +13,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from surefoot.errors import SurefootError, shown
 from surefoot.files.reading import read_text
@@ -23,9 +27,9 @@ LONGEST_NUMBER = 400  # characters: YAML 1.1 knows numbers to base 60, which tak
 
 
 @cache
-def _loader() -> Any:
+def _loader(tags_as_data: bool = False) -> Any:
     """A safe loader that refuses a key given twice (plain YAML keeps the last one in silence), in C where
-    there is one.
+    there is one. With `tags_as_data`, it looks through tags that it does not know instead of refusing them.
     """
     import yaml
 
@@ -49,7 +53,14 @@ def _loader() -> Any:
             mapping[key] = loader.construct_object(value_node, deep=True)
         return mapping
 
+    def bounded_float(loader: Any, node: Any) -> float:
+        if len(node.value) > LONGEST_NUMBER:  # with a tag such as !!float it is not seen before
+            raise refuse("a number is too long", node)
+        return float(loader.construct_yaml_float(node))
+
     def bounded_int(loader: Any, node: Any) -> int:
+        if len(node.value) > LONGEST_NUMBER:
+            raise refuse("a number is too long", node)
         value: int = loader.construct_yaml_int(node)
         if abs(value) > sys.float_info.max:
             raise refuse("a number is too large", node)
@@ -60,17 +71,50 @@ def _loader() -> Any:
     UniqueKeyLoader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789"))
     UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, unique_mapping)
     UniqueKeyLoader.add_constructor("tag:yaml.org,2002:int", bounded_int)
+    UniqueKeyLoader.add_constructor("tag:yaml.org,2002:float", bounded_float)
+    if tags_as_data:
+        _add_tags(UniqueKeyLoader)
     return UniqueKeyLoader
 
 
-def read_yaml(path: Path, error: type[SurefootError]) -> dict[str, Any]:
-    """The mapping in a YAML file; every way in which it can be wrong raises `error` with one sentence."""
+def _add_tags(loader_class: Any) -> None:
+    """Let a loader read what is below a tag that it does not know."""
+    import yaml
+
+    def below(loader: Any, node: Any) -> Any:
+        if isinstance(node, yaml.SequenceNode):
+            return [loader.construct_object(item, deep=True) for item in node.value]
+        if isinstance(node, yaml.MappingNode):
+            plain = yaml.MappingNode("tag:yaml.org,2002:map", node.value, node.start_mark, node.end_mark)
+            return loader.construct_object(plain, deep=True)
+        _, found, name = node.tag.partition("python/name:")  # a function: its name is the tag, and the value is empty
+        return unquote(name) if found else node.value
+
+    def scalar(kind: str) -> Any:
+        def construct(loader: Any, node: Any) -> Any:
+            if not isinstance(node, yaml.ScalarNode):
+                return below(loader, node)
+            plain = yaml.ScalarNode(f"tag:yaml.org,2002:{kind}", node.value, node.start_mark, node.end_mark)
+            return loader.construct_object(plain)
+
+        return construct
+
+    loader_class.add_constructor(None, below)
+    for name, kind in (("int", "int"), ("long", "int"), ("float", "float"), ("bool", "bool"), ("none", "null")):
+        loader_class.add_constructor(f"tag:yaml.org,2002:python/{name}", scalar(kind))
+
+
+def read_yaml(path: Path, error: type[SurefootError], tags_as_data: bool = False) -> dict[str, Any]:
+    """The mapping in a YAML file; every way in which it can be wrong raises `error` with one sentence.
+
+    A tag such as `!!python/tuple` is refused, or read as the plain data below it with `tags_as_data`.
+    """
     import yaml  # here, since not every verb reads YAML
 
     text = read_text(path, error, what="a YAML file", most_bytes=MOST_BYTES)
     try:
         _refuse_expansion(text, path, error)
-        content = yaml.load(text, Loader=_loader())
+        content = yaml.load(text, Loader=_loader(tags_as_data))
     except yaml.YAMLError as reason:
         raise error(f"{path} is not valid YAML: {flat(reason)}") from None
     except SurefootError:

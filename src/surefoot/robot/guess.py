@@ -1,8 +1,8 @@
-"""A starter `robot.yaml` from a model alone: what the model says is taken, the rest is guessed, and all of
-it is marked.
+"""A starter `robot.yaml` from a model, and from what other frameworks wrote about the robot and its policy.
 
-A line that ends in `# GUESS: why` holds a value that the model cannot know for sure: the policy that will run,
-or the robot's data sheet, decides. Only `model:` is certain.
+A line that ends in `# GUESS: why` holds a value that neither the model nor a file knows for sure: the policy that will
+run, or the robot's data sheet, decides. `# from FILE: KEY` names the place of a value that a file holds. Without files,
+only `model:` is certain.
 """
 
 import math
@@ -13,15 +13,16 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-import yaml
 
 from surefoot.errors import RobotError
 from surefoot.files import yaml_comment
+from surefoot.robot.importing import Description, Imported, ModelJoints, resolve
 from surefoot.robot.load import FREE, ONE_AXIS
 from surefoot.robot.mirror import Symmetry, find_symmetry
 from surefoot.robot.model import compile_spec, load_spec
 from surefoot.robot.model_files import elements
 from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
+from surefoot.robot.starter_lines import MARK, aligned, imported_lines, mark_of, over, per_joint, word
 from surefoot.text import for_comment
 
 REACH_RAD = 1.0  # a servo reaches its torque limit at this error: 24 N·m -> kp 24, near what walking robots use
@@ -29,15 +30,24 @@ REACH_M = 0.1
 BRAKE_S = 0.05  # kd is at most kp times this, or a leg's swing would be braked more than driven
 SPEED_RAD_S = 20.0
 OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
-MARK = "  # GUESS: "
 ON_JOINT = (
     int(mujoco.mjtTrn.mjTRN_JOINT),
     int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
 )  # an enum is not equal to NumPy's integer
 
 
-def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
-    """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given)."""
+def starter_yaml(model_path: Path, folder: Path | None = None, descriptions: Sequence[Description] = ()) -> str:
+    """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given).
+
+    What the descriptions hold takes the place of a guess.
+    """
+    return write_starter(model_path, folder, descriptions)[0]
+
+
+def write_starter(
+    model_path: Path, folder: Path | None, descriptions: Sequence[Description]
+) -> tuple[str, tuple[str, ...]]:
+    """The text of a robot.yaml, and sentences about what the descriptions say: contradictions, rounding, leftovers."""
     if not model_path.is_file():
         raise RobotError(
             f"the model {model_path} {'is not a file' if model_path.exists() else 'does not exist'}; give the path of"
@@ -47,9 +57,13 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     model = compile_spec(spec, model_path)
     base = _base(model, model_path)
     joints = _joints(model, base, model_path)
-    pose = guess_pose(model, base, joints)
+    imported = resolve(descriptions, model_joints(model, base, joints)) if descriptions else None
+    if imported is not None:
+        joints = [model.joint(name).id for name in imported.joints]
+    names = {j: model.joint(j).name for j in joints}
+    pose = over(guess_pose(model, base, joints), imported, "pose_rad", names)
     data = posed(model, base, {j: guess.value for j, guess in pose.items()})
-    limits = {j: _torque_limit(model, data, base, j) for j in joints}
+    limits = over({j: _torque_limit(model, data, base, j) for j in joints}, imported, "torque_limit_nm", names)
     mass = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, mass)
     gains = {
@@ -58,21 +72,20 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
     imu = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
     where = os.path.relpath(model_path, folder or model_path.parent)
-    names = {j: model.joint(j).name for j in joints}
     lines = [
         yaml_comment(
-            f"A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot"
-            " check' on this file."
+            f"A starter, written from {', '.join([model_path.name, *(d.source for d in descriptions)])}. Go through the"
+            " lines marked GUESS, then run 'surefoot robot check' on this file."
         ),
         "# A value for each joint may also be one number for all, a list in policy order, or name patterns.",
         (
             "name:"
-            f" {_word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}"
+            f" {word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}"
         ),
-        f"model: {_word(where)}",
-        f"base: {_word(model.body(base).name)}{MARK}the body with the free joint",
+        f"model: {word(where)}",
+        f"base: {word(model.body(base).name)}{MARK}the body with the free joint",
         (
-            f"imu: {_word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
+            f"imu: {word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
             if imu
             else (
                 "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit"
@@ -82,27 +95,35 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
         "",
         *_feet_lines(guess_feet(model, data, base)),
         "",
-        f"joints:{MARK}{_order(model, base)}; put them in the order of the policy's actions",
-        *(f"  - {_word(name)}" for name in names.values()),
-        *_per_joint("pose_rad", names, pose),
-        *_per_joint("kp_nm_per_rad", names, {j: kp for j, (kp, _) in gains.items()}),
-        *_per_joint("kd_nms_per_rad", names, {j: kd for j, (_, kd) in gains.items()}),
-        *_per_joint("torque_limit_nm", names, limits),
-        *_per_joint("velocity_limit_rad_s", names, _speeds(model_path, names)),
-        f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with",
-        "",
-        f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with",
-        f"physics_hz: 500{MARK}a common choice; a multiple of control_hz",
-        "",
-        (
-            f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the"
-            " policy"
+        *_joint_lines(model, base, names, imported),
+        *per_joint("pose_rad", names, pose),
+        *per_joint(
+            "kp_nm_per_rad", names, over({j: kp for j, (kp, _) in gains.items()}, imported, "kp_nm_per_rad", names)
         ),
-        *(f"  - {term}" for term in OBSERVATION),
+        *per_joint(
+            "kd_nms_per_rad", names, over({j: kd for j, (_, kd) in gains.items()}, imported, "kd_nms_per_rad", names)
+        ),
+        *per_joint("torque_limit_nm", names, limits),
+        *per_joint(
+            "velocity_limit_rad_s", names, over(_speeds(model_path, names), imported, "velocity_limit_rad_s", names)
+        ),
+        *_policy_lines(imported, {names[j]: guess.value for j, guess in pose.items()}),
         "",
         *_symmetry_lines(find_symmetry(model, base, joints)),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", imported.remarks if imported else ()
+
+
+def model_joints(model: mujoco.MjModel, base: int, joints: Sequence[int]) -> ModelJoints:
+    """The joints of a robot in the orders that other frameworks go by."""
+    depths = {joint: _depth(model, joint) for joint in joints}
+    acted = [int(model.actuator_trnid[a][0]) for a in range(model.nu) if model.actuator_trntype[a] in ON_JOINT]
+    return ModelJoints(
+        names=tuple(model.joint(j).name for j in joints),
+        actuators=tuple(dict.fromkeys(model.joint(j).name for j in acted if j in depths)),
+        breadth_first=tuple(model.joint(j).name for j in sorted(joints, key=lambda j: depths[j])),
+        everything=tuple(name for j in _mine(model, base) if (name := model.joint(j).name)),
+    )
 
 
 def guessed(text: str) -> list[tuple[str, str]]:
@@ -158,6 +179,59 @@ def _order(model: mujoco.MjModel, base: int) -> str:
         if _driven(model, base)
         else "all joints, in the model's order"
     )
+
+
+def _depth(model: mujoco.MjModel, joint: int) -> int:
+    """How many joints lie between a joint and the base, itself included."""
+    count, body = 0, int(model.jnt_bodyid[joint])
+    while body:
+        first, number = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        count += sum(model.jnt_type[j] in ONE_AXIS for j in range(first, first + number))
+        body = int(model.body_parentid[body])
+    return count
+
+
+def _joint_lines(model: mujoco.MjModel, base: int, names: dict[int, str], imported: Imported | None) -> list[str]:
+    listed = [f"  - {word(name)}" for name in names.values()]
+    if imported is None:
+        return [f"joints:{MARK}{_order(model, base)}; put them in the order of the policy's actions", *listed]
+    order = imported.order
+    text = "; ".join(filter(None, (order.source, order.remark)))
+    lines = [f"joints:{mark_of(order.guess)}{for_comment(text)}", *listed]
+    if imported.driven == imported.joints:
+        return lines
+    driven = ", ".join(word(name) for name in imported.driven)
+    return [*lines, f"driven: [{driven}]  # the rest is held in the default pose"]
+
+
+def _policy_lines(imported: Imported | None, pose: dict[str, float]) -> list[str]:
+    """Action, rates, commands and observation: what files say, and a common choice for what they do not."""
+    held = imported_lines(imported, pose) if imported else {}
+    usual = {
+        "action_scale_rad": [
+            f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with"
+        ],
+        "control_hz": [f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with"],
+        "physics_hz": [f"physics_hz: 500{MARK}a common choice; a multiple of control_hz"],
+        "observation": [
+            f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the policy",
+            *(f"  - {term}" for term in OBSERVATION),
+        ],
+    }
+    if "inputs" in held:
+        usual["observation"] = []
+    blocks = [
+        ("action_kind", "action_scale_rad", "action_offset", "action_clip"),
+        ("control_hz", "physics_hz"),
+        ("command_range", "command_default"),
+        ("observation", "inputs", "observation_frames", "observation_clip", "observation_normalizer"),
+        ("output", "state", "estimators"),
+    ]
+    lines: list[str] = []
+    for block in blocks:
+        found = [line for key in block for line in held.get(key, usual.get(key, []))]
+        lines += [*([""] if lines and found else []), *found]
+    return lines
 
 
 def _torque_limit(model: mujoco.MjModel, data: mujoco.MjData, base: int, joint: int) -> Guess:
@@ -252,44 +326,22 @@ def _feet_lines(feet: Sequence[tuple[str, str]]) -> list[str]:
             f"feet: []{MARK}no colliding shape at the end of a leg comes near the floor; name the geoms or bodies that"
             " touch it"
         ]
-    return ["feet:", *_aligned([(f"  - {_word(name)}", why) for name, why in feet])]
+    return ["feet:", *aligned([(f"  - {word(name)}", why) for name, why in feet])]
 
 
 def _symmetry_lines(symmetry: Symmetry | str) -> list[str]:
     if isinstance(symmetry, str):
         return [yaml_comment(f"symmetry:   left out, because {symmetry}")]
-    swap = ", ".join(f"{_word(left)}: {_word(right)}" for left, right in symmetry.swap.items())
+    swap = ", ".join(f"{word(left)}: {word(right)}" for left, right in symmetry.swap.items())
     return [
         "symmetry:",
         f"  swap: {{{swap}}}{MARK}left and right names come in pairs",
         (
-            f"  flip: [{', '.join(_word(name) for name in symmetry.flip)}]{MARK}joints whose axis turns its sense in a"
+            f"  flip: [{', '.join(word(name) for name in symmetry.flip)}]{MARK}joints whose axis turns its sense in a"
             " mirror, y being left"
         ),
     ]
 
 
-def _per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> list[str]:
-    """One joint a line, or one line where all are the same for the same reason."""
-    first = next(iter(guesses.values()))
-    if all(guess == first for guess in guesses.values()):
-        return [f"{key}: {first.value!r}{MARK}{for_comment(first.why)}"]
-    return [
-        f"{key}:",
-        *_aligned([(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()]),
-    ]
-
-
-def _aligned(rows: list[tuple[str, str]]) -> list[str]:
-    width = max(len(text) for text, _ in rows)
-    return [f"{text:<{width}}{MARK}{for_comment(why)}" for text, why in rows]
-
-
 def _three_digits(value: float) -> float:
     return float(f"{value:.3g}")
-
-
-def _word(text: str) -> str:
-    """A string as YAML reads it back: plain where it can be, quoted where YAML would see something else."""
-    plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) is not None and yaml.safe_load(text) == text
-    return text if plain else yaml.safe_dump(text, default_style='"', width=math.inf).strip()

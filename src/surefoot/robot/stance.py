@@ -22,6 +22,7 @@ class Guess:
 
     value: float
     why: str
+    imported: bool = False  # `why` is the place in a file that says so, and the value is no guess
 
 
 def posed(model: mujoco.MjModel, base: int, pose: dict[int, float]) -> mujoco.MjData:

@@ -1,0 +1,98 @@
+"""An ONNX file as a source: its metadata where it has any, else what the sizes of its tensors let one guess.
+
+The file is read elsewhere (`policy/facts.py`); here it is names, sizes and text.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.robot.importing.description import Action, Description, Value
+from surefoot.robot.importing.exploy import is_exploy, read_exploy
+from surefoot.robot.importing.holosoma import read_holosoma
+from surefoot.robot.importing.mjlab_metadata import is_mjlab, read_mjlab
+
+KIND_BARE = "an ONNX file without metadata"
+PLAYGROUND_TERMS: tuple[dict[str, Any], ...] = (
+    *({"name": "base_velocity"}, {"name": "gyro"}, {"name": "gravity"}),
+    *({"name": "joint_position"}, {"name": "joint_velocity"}, {"name": "last_action"}, {"name": "command"}),
+)
+PLAYGROUND_SCALE = 0.5  # of its joystick tasks for quadrupeds
+PLAYGROUND_PHYSICS_HZ = 250.0  # sim_dt of its quadrupeds; ctrl_dt is 0.02 s for all robots
+CONTROL_HZ = 50.0
+
+
+@dataclass(frozen=True)
+class Network:
+    """What an ONNX file says without being run."""
+
+    inputs: dict[str, int | None]  # sizes of one row; None where the file leaves it open
+    outputs: dict[str, int | None]
+    metadata: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, list[float]] = field(default_factory=dict)  # outputs that no input changes
+    producer: str = ""
+
+
+def read_network(network: Network, source: str) -> Description:
+    """What an ONNX file says about its policy."""
+    metadata = {key: text for key, text in network.metadata.items() if not key.startswith("surefoot.")}
+    if is_exploy(metadata, network.outputs):
+        description = read_exploy(metadata, source, network.inputs, network.outputs)
+    elif is_mjlab(metadata):
+        description = read_mjlab(metadata, source)
+    elif "dof_names" in metadata:
+        description = read_holosoma(metadata, source, network.inputs)
+    else:
+        description = _bare(network, source)
+    return dataclasses.replace(description, **_tensors(network, source, description))
+
+
+def _tensors(network: Network, source: str, description: Description) -> dict[str, Any]:
+    """Sizes, the state of a recurrent network, and constants."""
+    found: dict[str, Any] = {}
+    if network.constants:
+        found["constants"] = Value(network.constants, source)
+    if description.inputs is not None:
+        return found
+    state = [
+        {"input": name, "output": name.removesuffix("_in") + "_out"}
+        for name in network.inputs
+        if name.endswith("_in") and name.removesuffix("_in") + "_out" in network.outputs
+    ]
+    states = {entry["input"] for entry in state}
+    results = {entry["output"] for entry in state}
+    if state:
+        found["state"] = Value(state, f"{source}: inputs and outputs that pair up")
+    rest = [name for name in network.outputs if name not in results and name not in network.constants]
+    if rest:
+        if len(network.outputs) > 1:
+            found["output"] = Value(rest[0], f"{source}: its outputs", guess=len(rest) > 1)
+        if network.outputs[rest[0]]:
+            found["action_count"] = Value(network.outputs[rest[0]], f"{source}: the output {rest[0]}")
+    sizes = {name: size for name, size in network.inputs.items() if name not in states and size}
+    if sizes:
+        found["input_sizes"] = Value(sizes, f"{source}: its inputs")
+    return found
+
+
+def _bare(network: Network, source: str) -> Description:
+    """Nothing but sizes: the layout of a framework whose export has no metadata, where they fit."""
+    sizes = list(network.inputs.values())
+    count = next(iter(network.outputs.values()), None)
+    if len(sizes) != 1 or sizes[0] is None or not count:
+        return Description(kind=KIND_BARE, source=source)
+    if sizes[0] == 12 + 3 * count:
+        why = (
+            f"{sizes[0]} inputs and {count} outputs fit the joystick tasks of MuJoCo Playground, whose exports have no"
+            " metadata"
+        )
+        terms = [{**term, "source": why} for term in PLAYGROUND_TERMS]
+        return Description(
+            kind=KIND_BARE,
+            source=source,
+            groups=Value({"policy": terms}, why, why, guess=True),
+            actions=Value((Action(scale=PLAYGROUND_SCALE),), why, why, guess=True),
+            control_hz=Value(CONTROL_HZ, why, why, guess=True),
+            physics_hz=Value(PLAYGROUND_PHYSICS_HZ, why, why, guess=True),
+        )
+    return Description(kind=KIND_BARE, source=source)
