@@ -6,17 +6,23 @@ from typing import Annotated
 import tyro
 
 from surefoot.cli.plain import say_plain
+from surefoot.console import Console, say
+from surefoot.errors import PolicyError
 from surefoot.files import check_place
 from surefoot.policy import OnnxPolicy
 from surefoot.policy import attach as attach_contract
+from surefoot.policy.sources import read_sources
 from surefoot.robot import Contract, load_robot
 from surefoot.robot.contract import describe_term
+from surefoot.robot.overlay import refuse_contradictions, robot_from
 
 
 def attach(
     policy: Annotated[Path, tyro.conf.Positional],
-    robot: str,
     out: Path,
+    robot: str | None = None,
+    sources: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="FILE...")] = (),
+    model: Path | None = None,
     replace: bool = False,
     output: str | None = None,
 ) -> None:
@@ -24,14 +30,31 @@ def attach(
 
     Args:
         policy: The .onnx file, from any training framework.
-        robot: The robot it was trained on: a shipped name, or the path of a robot.yaml.
         out: Where to write the copy.
+        robot: The robot it was trained on: a shipped name, or the path of a robot.yaml. Not needed where --model and
+            --from say all that a contract holds.
+        sources: Files that the training framework wrote (deploy.yaml, env.yaml, ...). They must not contradict the robot.
+        model: An MJCF or URDF file, in the place of a robot, together with --from.
         replace: Replace the contract of another robot that the file already carries.
         output: The tensor that is the action, where the file has several outputs.
     """
     check_place(out, (".onnx",))
-    loaded = load_robot(robot)
+    if (robot is None) == (model is None) or (model is not None and not sources):
+        raise PolicyError(
+            "a contract comes from a robot.yaml, or from a model and the files of a training framework; give a robot, or a model"
+            " with files to import",
+            argument="robot",
+        )
+    descriptions = (*read_sources(sources), *(read_sources([policy]) if sources else ()))
+    if robot is not None:
+        loaded = load_robot(robot)
+        remarks = refuse_contradictions(loaded, descriptions).remarks if descriptions else ()
+    else:
+        assert model is not None
+        loaded, remarks = robot_from(model, descriptions), ()
     contract = attach_contract(policy, loaded, out, replace, output)
+    for sentence in remarks:
+        say(Console(stderr=True), f"note: {sentence}", "yellow")
     say_plain(f"{out}: a policy for {loaded.name} (contract {loaded.contract.hash[:12]})")
     for before, after in contract.state if contract.state != loaded.contract.state else ():
         say_plain(f"recurrent state: {after} is fed back into {before}, and is zero after a reset")

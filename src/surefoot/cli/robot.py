@@ -11,8 +11,9 @@ from surefoot.cli.words import way_out
 from surefoot.console import Console, say
 from surefoot.errors import RobotError, SurefootError
 from surefoot.files import allow_overwriting, check_place, write_text
+from surefoot.policy.sources import read_sources
 from surefoot.robot import load_robot
-from surefoot.robot.guess import guessed, starter_yaml
+from surefoot.robot.guess import guessed, taken, write_starter
 from surefoot.robot.table import describe
 
 LONGEST_NAME = 100  # characters of a picture's name
@@ -42,11 +43,18 @@ def check(path: Annotated[str, tyro.conf.Positional], out: Path | None = None) -
         say(console, f"picture: {target}")
 
 
-def new(model: Annotated[Path, tyro.conf.Positional], out: Path | None = None, force: bool = False) -> None:
+def new(
+    model: Annotated[Path, tyro.conf.Positional],
+    sources: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="FILE...")] = (),
+    out: Path | None = None,
+    force: bool = False,
+) -> None:
     """Write a starter robot.yaml for an MJCF or URDF model, with every guess marked.
 
     Args:
         model: The model, an MJCF (.xml) or URDF (.urdf) file.
+        sources: Files that a training framework wrote about the robot and its policy: deploy.yaml, env.yaml, policy.onnx,
+            and others. What they hold takes the place of a guess; the first file wins where two disagree.
         out: Where the robot.yaml goes; beside the model if not given.
         force: The same as --overwrite.
     """
@@ -56,9 +64,13 @@ def new(model: Annotated[Path, tyro.conf.Positional], out: Path | None = None, f
     if force:
         allow_overwriting()
     check_place(target, (".yaml", ".yml"))
-    text = starter_yaml(model, target.parent)
+    text, remarks = write_starter(model, target.parent, read_sources(sources))
     write_text(target, text)
     console = Console()
+    for file, keys in taken(text):
+        say(console, f"from {file}: {', '.join(keys)}")
+    for sentence in remarks:
+        say(Console(stderr=True), f"note: {sentence}", "yellow")
     say(console, f"wrote {target}; these values are guesses, each with its reason in the file:")
     for key, why in guessed(text):
         say(console, f"  {key}: {why}")

@@ -22,7 +22,7 @@ from surefoot.robot.mirror import Symmetry, find_symmetry
 from surefoot.robot.model import compile_spec, load_spec
 from surefoot.robot.model_files import elements
 from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
-from surefoot.robot.starter_lines import MARK, aligned, imported_lines, mark_of, over, per_joint, word
+from surefoot.robot.starter_lines import FROM, MARK, aligned, imported_lines, mark_of, over, per_joint, word
 from surefoot.text import for_comment
 
 REACH_RAD = 1.0  # a servo reaches its torque limit at this error: 24 N·m -> kp 24, near what walking robots use
@@ -137,6 +137,20 @@ def guessed(text: str) -> list[tuple[str, str]]:
         if mark and not line.startswith("#") and why not in found.setdefault(key, []):
             found[key].append(why)
     return [(key, " | ".join(reasons)) for key, reasons in found.items()]
+
+
+def taken(text: str) -> list[tuple[str, list[str]]]:
+    """What a starter took from files: (file, keys) for each of them."""
+    found: dict[str, list[str]] = {}
+    key = ""
+    for line in text.splitlines():
+        if start := re.match(r"(\w+):", line):
+            key = start.group(1)
+        _, mark, where = line.partition(FROM)
+        file = where.split(": ")[0]
+        if mark and not line.startswith("#") and key not in found.setdefault(file, []):
+            found[file].append(key)
+    return list(found.items())
 
 
 def _base(model: mujoco.MjModel, path: Path) -> int:

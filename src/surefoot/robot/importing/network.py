@@ -1,6 +1,6 @@
 """An ONNX file as a source: its metadata where it has any, else what the sizes of its tensors let one guess.
 
-The file is read elsewhere (`policy/facts.py`); here it is names, sizes and text.
+The file is read elsewhere (`policy/sources.py`); here it is names, sizes and text.
 """
 
 import dataclasses

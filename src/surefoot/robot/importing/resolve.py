@@ -114,7 +114,7 @@ def _merged(field: str, values: list[tuple[Value, dict[str, Any]]], remarks: lis
     """One number for each joint: of the first file that has it, and a sentence for those that say otherwise."""
     found: dict[str, Value] = {}
     for value, numbers in sorted(values, key=lambda pair: pair[0].guess):
-        other = [name for name, number in numbers.items() if name in found and not _agree(found[name].value, number)]
+        other = [name for name, number in numbers.items() if name in found and not agree(found[name].value, number)]
         if other and not value.guess:
             name = other[0]
             more = f" (and {len(other) - 1} more joints)" if len(other) > 1 else ""
@@ -123,13 +123,13 @@ def _merged(field: str, values: list[tuple[Value, dict[str, Any]]], remarks: lis
                 f" {value.source}; the first is taken"
             )
         for name, number in numbers.items():
-            better = name in found and _agree(found[name].value, number) and _longer(number, found[name].value)
+            better = name in found and agree(found[name].value, number) and _longer(number, found[name].value)
             if name not in found or better:
                 found[name] = Value(number, value.source, value.remark, value.guess)
     return found
 
 
-def _agree(one: float, other: float) -> bool:
+def agree(one: float, other: float) -> bool:
     """Whether two numbers are the same but for rounding to three digits or decimals."""
     return one == other or any(float(f"{a:.3g}") == b or round(a, 3) == b for a, b in ((one, other), (other, one)))
 

@@ -1,15 +1,33 @@
-"""What an ONNX file says about itself without being run: tensors, metadata, and outputs that are constants."""
+"""Files of other frameworks that describe a policy: text as `robot.importing` reads it, and ONNX files.
 
+Of an ONNX file, what it says without being run: tensors, metadata, and outputs that are constants.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 from surefoot.errors import PolicyError
+from surefoot.files import check_input, path_of
 from surefoot.policy.onnx_policy import read_model
-from surefoot.robot.importing import Network
+from surefoot.robot.importing import Description, Network, read_file, read_network
 
 MOST_NUMBERS = 10_000  # of a constant output; gains have one for each joint
+
+
+def read_sources(paths: Sequence[str | Path]) -> tuple[Description, ...]:
+    """What each of these files says about a robot and its policy; a sentence where one is of no known kind."""
+    return tuple(_read(path_of(path)) for path in paths)
+
+
+def _read(path: Path) -> Description:
+    check_input(path, PolicyError, "a YAML, JSON or ONNX file")
+    with path.open("rb") as file:
+        head = file.read(4096)
+    binary = head[:1] == b"\x08" or b"\0" in head  # no text has those bytes, and every ONNX file begins with the first
+    return read_network(read_facts(path), path.name) if binary else read_file(path)
 
 
 def read_facts(path: str | Path) -> Network:
