@@ -19,7 +19,7 @@ from surefoot.files.reading import (
 )
 from surefoot.files.seal import read_mark
 from surefoot.files.writing import check_folder, check_place, open_log, write_json, write_text, write_whole
-from surefoot.files.yaml_file import read_yaml, yaml_comment
+from surefoot.files.yaml_file import parse_yaml, read_yaml, yaml_comment
 
 __all__ = [
     "FolderLock",
@@ -38,6 +38,7 @@ __all__ = [
     "outputs",
     "parse_json",
     "parse_limited",
+    "parse_yaml",
     "path_of",
     "read_bytes",
     "read_json",

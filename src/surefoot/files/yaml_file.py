@@ -109,9 +109,13 @@ def read_yaml(path: Path, error: type[SurefootError], tags_as_data: bool = False
 
     A tag such as `!!python/tuple` is refused, or read as the plain data below it with `tags_as_data`.
     """
+    return parse_yaml(read_text(path, error, what="a YAML file", most_bytes=MOST_BYTES), path, error, tags_as_data)
+
+
+def parse_yaml(text: str, path: str | Path, error: type[SurefootError], tags_as_data: bool = False) -> dict[str, Any]:
+    """The mapping in a YAML text; `path` names it in errors."""
     import yaml  # here, since not every verb reads YAML
 
-    text = read_text(path, error, what="a YAML file", most_bytes=MOST_BYTES)
     try:
         _refuse_expansion(text, path, error)
         content = yaml.load(text, Loader=_loader(tags_as_data))
@@ -132,7 +136,7 @@ def yaml_comment(text: object) -> str:
     return f"# {for_comment(text)}"
 
 
-def _refuse_expansion(text: str, path: Path, error: type[SurefootError]) -> None:
+def _refuse_expansion(text: str, path: str | Path, error: type[SurefootError]) -> None:
     """Measure the document without building it: depth, and nodes with all aliases followed."""
     import yaml
 

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from surefoot.errors import RobotError
+from surefoot.files import parse_yaml, read_yaml
 from surefoot.robot.guess import guessed, model_joints, write_starter
 from surefoot.robot.importing import Description, Imported, resolve
 from surefoot.robot.importing.resolve import agree
@@ -36,7 +37,7 @@ def robot_from(model: Path, descriptions: Sequence[Description]) -> Robot:
             " these files, go through its lines marked GUESS, and give that robot",
             verb="robot new",
         )
-    return _loaded(yaml.safe_load(text), model)
+    return _loaded(parse_yaml(text, "the starter", RobotError), model)
 
 
 def refuse_contradictions(robot: Robot, descriptions: Sequence[Description]) -> Imported:
@@ -69,14 +70,14 @@ def _by_joint(robot: Robot, imported: Imported) -> list[str]:
 
 def _whole(robot: Robot, imported: Imported) -> list[str]:
     """A sentence for each other key in which the contract would differ with what the files say."""
-    content: dict[str, Any] = yaml.safe_load(robot.path.read_text(encoding="utf-8"))
+    content = read_yaml(robot.path, RobotError)
     pose = dict(zip(robot.contract.joints, robot.contract.pose_rad, strict=True))
     changes: dict[str, Any] = {}
     sources = {}
     for key, lines in imported_lines(imported, pose).items():
         value = imported.whole.get(key)
         if key in WHOLE and not (value and value.guess):
-            changes |= yaml.safe_load("\n".join(lines))
+            changes |= parse_yaml("\n".join(lines), "the imported files", RobotError)
             sources[key] = value.source if value else "the imported files"
     if not imported.order.guess:
         changes |= _order(robot, imported)

@@ -7,6 +7,7 @@ from surefoot.errors import RobotError
 from surefoot.robot.importing.description import Description, Joints, Value
 from surefoot.robot.importing.isaaclab import POLICY_GROUPS
 from surefoot.robot.importing.order import ModelJoints, Order, first
+from surefoot.robot.importing.parts import same
 from surefoot.robot.importing.terms import WIDTHS
 
 COMMANDS = 3
@@ -27,6 +28,8 @@ def find_layout(
     if groups is None:
         return {}
     chosen = _chosen(groups, first(descriptions, "policy_groups"))
+    if not any(groups.value[name] for name in chosen):
+        raise RobotError(f"{groups.source} lists no terms in the group {' and '.join(chosen)}")
     terms, size = _terms([term for name in chosen for term in groups.value[name]], order, model, remarks)
     frames = first(descriptions, "observation_frames")
     guess, remark = groups.guess or any("unknown" in term for term in terms), groups.remark
@@ -88,6 +91,7 @@ def _terms(
             remarks.append(f"{source} is {term['name']}, and no file says how many entries it has; write 'size' to it")
         for key in ("scale", "clip", "offset"):
             _check_length(term, key, width, source)
+        _simplify(term)
         known = known and width is not None
         total += (width or 0) * term.get("history", 1)
         found.append(term)
@@ -110,9 +114,17 @@ def _width(term: dict[str, Any], joints: int, driven: int) -> int | None:
     return size
 
 
+def _simplify(term: dict[str, Any]) -> None:
+    """One scale in the place of a list of the same, and none where it is 1."""
+    if isinstance(term.get("scale"), list):
+        term["scale"] = same(term["scale"])
+    if term.get("scale") == 1.0:
+        del term["scale"]
+
+
 def _check_length(term: dict[str, Any], key: str, width: int | None, source: str) -> None:
     values = term.get(key)
     lists = [values] if key != "clip" else list(values or ())
     for numbers in lists:
-        if isinstance(numbers, list) and width is not None and len(numbers) != width:
+        if isinstance(numbers, list) and width is not None and len(numbers) not in (1, width):
             raise RobotError(f"{source}: {key} has {len(numbers)} numbers, and {term['name']} has {width} entries")

@@ -132,6 +132,10 @@ def _motors(
     if listed is not None:
         names = tuple(need_joint(name, model.everything, listed.source) if name else None for name in listed.value)
         return names, Value(None, listed.source, f"motors as {listed.source} names them")
+    if joints is not None and joints.guess:  # places in the state of the simulator, not motors
+        return model.names, Value(
+            None, "", f"{joints.remark}, in its order; no file lists the joints; probe can test it", guess=True
+        )
     numbers = [key for key in joints.value if isinstance(key, int)] if joints else []
     candidates = [
         (_unitree(model.everything), "Unitree's order of motors"),

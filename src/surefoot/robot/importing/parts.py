@@ -127,10 +127,8 @@ class Part:
         return Patterns(tuple(((key,), part.number()) for key, part in self.items()))
 
     def scale(self) -> Any:
-        """One number, or a list of one for each entry that is a number where all are the same."""
-        if is_number(self.content):
-            return self.number()
-        return same(self.numbers())
+        """One number, or a list with one for each entry."""
+        return self.number() if is_number(self.content) else self.numbers()
 
     def value(self, value: Any, remark: str = "", guess: bool = False) -> Value:
         """A value that was found here; a remark where it looks rounded."""

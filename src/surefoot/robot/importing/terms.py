@@ -9,7 +9,7 @@ from typing import Any
 
 from surefoot.errors import RobotError
 from surefoot.robot.importing.description import JointKey, Joints
-from surefoot.robot.importing.parts import Part, same
+from surefoot.robot.importing.parts import Part
 
 # Functions of Isaac Lab and mjlab (the last part of their path), and names that their tasks give to terms.
 FUNCTIONS: dict[str, dict[str, Any]] = {
@@ -57,7 +57,6 @@ def with_numbers(
 
     robot.yaml clips before it scales; `scale_first` converts a clip that comes after.
     """
-    scale = same(scale) if isinstance(scale, (list, tuple)) else scale
     if clip is not None:
         low, high = clip
         if scale_first and scale is not None:
