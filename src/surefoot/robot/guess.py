@@ -235,7 +235,7 @@ def _policy_lines(imported: Imported | None, pose: dict[str, float]) -> list[str
     if "inputs" in held:
         usual["observation"] = []
     blocks = [
-        ("action_kind", "action_scale_rad", "action_offset", "action_clip"),
+        ("action_kind", "action_scale_rad", "action_offset", "action_clip", "target_clip"),
         ("control_hz", "physics_hz"),
         ("command_range", "command_default"),
         ("observation", "inputs", "observation_frames", "observation_clip", "observation_normalizer"),

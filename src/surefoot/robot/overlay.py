@@ -22,7 +22,16 @@ MEANING = (
     *("observation", "inputs", "output"),
 )
 WHOLE = (
-    *("action_kind", "action_offset", "action_clip", "control_hz", "observation", "inputs", "observation_frames"),
+    *(
+        "action_kind",
+        "action_offset",
+        "action_clip",
+        "target_clip",
+        "control_hz",
+        "observation",
+        "inputs",
+        "observation_frames",
+    ),
     *("observation_clip", "observation_normalizer", "output", "state"),
 )
 

@@ -34,8 +34,8 @@ def per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> lis
     """One joint a line, or one line where all are the same for the same reason."""
     first = next(iter(guesses.values()))
     if all(guess == first for guess in guesses.values()):
-        return [f"{key}: {first.value!r}{mark_of(not first.imported)}{for_comment(first.why)}"]
-    rows = [(f"  {word(names[j])}: {guess.value!r}", guess) for j, guess in guesses.items()]
+        return [f"{key}: {_plain(first.value)}{mark_of(not first.imported)}{for_comment(first.why)}"]
+    rows = [(f"  {word(names[j])}: {_plain(guess.value)}", guess) for j, guess in guesses.items()]
     if first.imported and all(guess.why == first.why for guess in guesses.values()):
         return [f"{key}:{FROM}{for_comment(first.why)}", *(text for text, _ in rows)]
     width = max(len(text) for text, _ in rows)
@@ -57,12 +57,12 @@ def imported_lines(imported: Imported, pose: dict[str, float]) -> dict[str, list
     for key in (*PLAIN, *OF_OBSERVATION):
         if key in imported.whole:
             lines[key] = [f"{key}: {flow(imported.whole[key].value)}{_comment(imported.whole[key])}"]
-    driven = dict(enumerate(imported.driven))
-    for key in ("action_kind", "action_scale_rad"):
+    for key, held in (("action_kind", "position"), ("action_scale_rad", 1.0)):
         values = imported.per_joint.get(key, {})
         if all(name in values for name in imported.driven) and values:
-            lines[key] = per_joint(key, driven, {i: _imported(values[name]) for i, name in driven.items()})
-    lines |= _offset_lines(imported, pose) | _clip_lines(imported, pose)
+            filled = _filled(imported, {name: _imported(value) for name, value in values.items()}, held)
+            lines[key] = per_joint(key, *filled)
+    lines |= _offset_lines(imported, pose) | _clip_lines(imported)
     if "observation" in imported.whole:
         value = imported.whole["observation"]
         lines["observation"] = [f"observation:{_comment(value)}", *_term_lines(value.value, value, "  ")]
@@ -90,6 +90,10 @@ def flow(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{word(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
     return "[" + ", ".join(flow(item) for item in value) + "]"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
 
 
 def _imported(value: Value) -> Guess:
@@ -127,27 +131,34 @@ def _offset_lines(imported: Imported, pose: dict[str, float]) -> dict[str, list[
         found[name] = Guess(offset, value.source if value else "an action of 0 is the default pose", imported=True)
     if all(abs(guess.value) < 1e-9 for guess in found.values()):
         return {}
-    driven = dict(enumerate(imported.driven))
-    return {"action_offset": per_joint("action_offset", driven, {i: found[name] for i, name in driven.items()})}
+    return {"action_offset": per_joint("action_offset", *_filled(imported, found, 0.0))}
 
 
-def _clip_lines(imported: Imported, pose: dict[str, float]) -> dict[str, list[str]]:
-    """Limits of actions, as they are or worked out from limits of targets."""
+def _clip_lines(imported: Imported) -> dict[str, list[str]]:
+    """Limits of actions and of targets: one for all joints, or one for each."""
+    lines = {}
     whole = imported.whole.get("action_clip")
-    pairs: dict[str, list[float]] = {}
-    scales = imported.per_joint.get("action_scale_rad", {})
-    for name, clip in imported.target_clip.items():
-        offset = imported.target_offset.get(name)
-        middle = pose[name] if offset is None else offset.value
-        if name in scales and scales[name].value:
-            pairs[name] = sorted((limit - middle) / scales[name].value for limit in clip.value)
-    if pairs:
+    if whole is not None and isinstance(whole.value, dict):
+        lines["action_clip"] = [f"action_clip:{_comment(whole)}", *_pair_lines(whole.value)]
+    elif whole is not None:
+        lines["action_clip"] = [f"action_clip: {whole.value!r}{_comment(whole)}"]
+    if imported.target_clip:
         source = next(iter(imported.target_clip.values())).source
-        rows = [f"  {word(name)}: {flow(pair)}" for name, pair in pairs.items()]
-        return {"action_clip": [f"action_clip:{FROM}{for_comment(source)}; limits of targets, as actions", *rows]}
-    if whole is None:
-        return {}
-    if isinstance(whole.value, dict):
-        rows = [f"  {word(name)}: {flow(pair)}" for name, pair in whole.value.items()]
-        return {"action_clip": [f"action_clip:{_comment(whole)}", *rows]}
-    return {"action_clip": [f"action_clip: {whole.value!r}{_comment(whole)}"]}
+        pairs = {name: list(value.value) for name, value in imported.target_clip.items()}
+        lines["target_clip"] = [f"target_clip:{FROM}{for_comment(source)}", *_pair_lines(pairs)]
+    return lines
+
+
+def _pair_lines(pairs: dict[str, list[float]]) -> list[str]:
+    return [f"  {word(name)}: {flow(pair)}" for name, pair in pairs.items()]
+
+
+def _filled(imported: Imported, values: dict[str, Guess], held: Any) -> tuple[dict[int, str], dict[int, Guess]]:
+    """Values of the driven joints, and one for those that are held, whose action is always 0."""
+    names = dict(enumerate(imported.driven))
+    found = {i: values[name] for i, name in names.items()}
+    rest = [name for name in imported.joints if name not in imported.driven]
+    if len(set(found.values())) > 1 and rest:
+        more = dict(enumerate(rest, start=len(names)))
+        return names | more, found | dict.fromkeys(more, Guess(held, "held: its action is always 0", imported=True))
+    return names, found

@@ -11,6 +11,7 @@ from support.sources import MADE, Made, write_network, write_source
 from surefoot.errors import RobotError
 from surefoot.files import parse_yaml
 from surefoot.policy.sources import read_sources
+from surefoot.robot import load_robot
 from surefoot.robot.guess import guessed, taken, write_starter
 from surefoot.robot.importing import read_content
 
@@ -22,6 +23,8 @@ def made(request) -> Made:
 
 def started(folder: Path, made: Made, *files: Path) -> tuple[dict[str, Any], str, tuple[str, ...]]:
     text, remarks = write_starter(made.model(folder), folder, read_sources(files))
+    (folder / "robot.yaml").write_text(text)
+    load_robot(folder)
     return parse_yaml(text, "robot.yaml", RobotError), text, remarks
 
 

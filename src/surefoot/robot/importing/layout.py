@@ -124,7 +124,6 @@ def _simplify(term: dict[str, Any]) -> None:
 
 def _check_length(term: dict[str, Any], key: str, width: int | None, source: str) -> None:
     values = term.get(key)
-    lists = [values] if key != "clip" else list(values or ())
-    for numbers in lists:
-        if isinstance(numbers, list) and width is not None and len(numbers) not in (1, width):
-            raise RobotError(f"{source}: {key} has {len(numbers)} numbers, and {term['name']} has {width} entries")
+    pair = key == "clip" and isinstance(values, list) and not isinstance(values[0], list)
+    if isinstance(values, list) and not pair and width is not None and len(values) not in (1, width):
+        raise RobotError(f"{source}: {key} has {len(values)} numbers, and {term['name']} has {width} entries")

@@ -41,6 +41,7 @@ NAMES: dict[str, dict[str, Any]] = FUNCTIONS | {
     "command": {"name": "command"},
     "commands": {"name": "command"},
 }
+FAR = 1e9  # a clip of infinity is none
 JOINT_TERMS = ("joint_position", "joint_velocity", "last_target")
 WIDTHS = {"gyro": 3, "gravity": 3, "base_velocity": 3, "quaternion": 4, "roll_pitch_yaw": 3}
 
@@ -58,12 +59,12 @@ def with_numbers(
     robot.yaml clips before it scales; `scale_first` converts a clip that comes after.
     """
     if clip is not None:
-        low, high = clip
+        low, high = max(clip[0], -FAR), min(clip[1], FAR)
         if scale_first and scale is not None:
-            bounds = [sorted((low / s, high / s)) for s in (scale if isinstance(scale, list) else [scale]) if s]
-            low, high = (bounds[0] if bounds else (low, high)) if len(bounds) < 2 else zip(*bounds, strict=True)
-            low, high = (list(low), list(high)) if len(bounds) > 1 else (low, high)
-        if low != float("-inf") or high != float("inf"):
+            scales = scale if isinstance(scale, list) else [scale]
+            pairs = [sorted((low / s, high / s)) if s else [low, high] for s in scales]
+            term["clip"] = pairs[0] if len(pairs) == 1 else pairs
+        elif low != -FAR or high != FAR:
             term["clip"] = [low, high]
     if scale is not None and scale != 1.0:
         term["scale"] = scale
