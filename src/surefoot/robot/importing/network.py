@@ -13,13 +13,44 @@ from surefoot.robot.importing.holosoma import read_holosoma
 from surefoot.robot.importing.mjlab_metadata import is_mjlab, read_mjlab
 
 KIND_BARE = "an ONNX file without metadata"
-PLAYGROUND_TERMS: tuple[dict[str, Any], ...] = (
-    *({"name": "base_velocity"}, {"name": "gyro"}, {"name": "gravity"}),
-    *({"name": "joint_position"}, {"name": "joint_velocity"}, {"name": "last_action"}, {"name": "command"}),
+BODY: tuple[dict[str, Any], ...] = ({"name": "gyro"}, {"name": "gravity"})
+JOINTS: tuple[dict[str, Any], ...] = ({"name": "joint_position"}, {"name": "joint_velocity"}, {"name": "last_action"})
+VELOCITY: dict[str, Any] = {"name": "base_velocity"}
+COMMAND: dict[str, Any] = {"name": "command"}
+PHASE: dict[str, Any] = {"name": "gait_phase", "frequency_hz": 1.5, "offsets": [0.0, 0.5], "form": "cos_then_sin"}
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What the exports of a framework without metadata usually are, by the entries beside three for each joint."""
+
+    whose: str
+    producers: tuple[str, ...]  # that write its ONNX files
+    layouts: dict[int, tuple[dict[str, Any], ...]]
+    action_scale: float
+    physics_hz: float
+    order: str
+    control_hz: float = 50.0
+
+
+HABITS = (
+    Habit(
+        "the joystick tasks of MuJoCo Playground",
+        ("tf2onnx", "jax2onnx"),
+        {12: (VELOCITY, *BODY, *JOINTS, COMMAND), 16: (VELOCITY, *BODY, COMMAND, *JOINTS, PHASE)},
+        action_scale=0.5,
+        physics_hz=250.0,  # of its quadrupeds
+        order="model",
+    ),
+    Habit(
+        "the velocity tasks of Isaac Lab",
+        ("pytorch",),
+        {12: (VELOCITY, *BODY, COMMAND, *JOINTS), 9: (*BODY, COMMAND, *JOINTS)},
+        action_scale=0.5,
+        physics_hz=200.0,
+        order="breadth_first",
+    ),
 )
-PLAYGROUND_SCALE = 0.5  # of its joystick tasks for quadrupeds
-PLAYGROUND_PHYSICS_HZ = 250.0  # sim_dt of its quadrupeds; ctrl_dt is 0.02 s for all robots
-CONTROL_HZ = 50.0
 
 
 @dataclass(frozen=True)
@@ -81,18 +112,24 @@ def _bare(network: Network, source: str) -> Description:
     count = next(iter(network.outputs.values()), None)
     if len(sizes) != 1 or sizes[0] is None or not count:
         return Description(kind=KIND_BARE, source=source)
-    if sizes[0] == 12 + 3 * count:
-        why = (
-            f"{sizes[0]} inputs and {count} outputs fit the joystick tasks of MuJoCo Playground, whose exports have no"
-            " metadata"
-        )
-        terms = [{**term, "source": why} for term in PLAYGROUND_TERMS]
-        return Description(
-            kind=KIND_BARE,
-            source=source,
-            groups=Value({"policy": terms}, why, why, guess=True),
-            actions=Value((Action(scale=PLAYGROUND_SCALE),), why, why, guess=True),
-            control_hz=Value(CONTROL_HZ, why, why, guess=True),
-            physics_hz=Value(PLAYGROUND_PHYSICS_HZ, why, why, guess=True),
-        )
-    return Description(kind=KIND_BARE, source=source)
+    entries = sizes[0] - 3 * count
+    fitting = [habit for habit in HABITS if entries in habit.layouts]
+    named = [habit for habit in fitting if network.producer in habit.producers]
+    if not fitting:
+        return Description(kind=KIND_BARE, source=source)
+    habit = (named or fitting)[0]
+    by = f", written by {network.producer}," if named else ""
+    why = f"{sizes[0]} inputs and {count} outputs{by} fit {habit.whose}; the file has no metadata"
+
+    def guess(value: Any) -> Value:
+        return Value(value, why, why, guess=True)
+
+    return Description(
+        kind=KIND_BARE,
+        source=source,
+        order=habit.order,
+        groups=guess({"policy": [{**term, "source": why} for term in habit.layouts[entries]]}),
+        actions=guess((Action(scale=habit.action_scale),)),
+        control_hz=guess(habit.control_hz),
+        physics_hz=guess(habit.physics_hz),
+    )

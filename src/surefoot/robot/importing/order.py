@@ -8,7 +8,6 @@ from surefoot.robot.importing.description import Action, Description, JointKey, 
 from surefoot.robot.importing.patterns import find_joint, matching, need_joint
 
 LEGS = ("FR", "FL", "RR", "RL")  # Unitree's own order of the legs, in all of its quadrupeds
-PARTS = (("hip", "thigh", "calf"), ("hip_joint", "thigh_joint", "calf_joint"))
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,8 @@ def _motors(
 ) -> tuple[tuple[str | None, ...], Value]:
     """The names behind the numbers of motors: from a file that lists them, else the order that makes most sense.
 
-    Numbers of a policy from Isaac Lab, put onto the right motors, come out breadth first: an order of motors for which
-    they do is taken for certain.
+    Frameworks order a policy's joints breadth first or as the model does. Where numbers that look shuffled come out so,
+    once they are put onto motors in some order, that order is taken for certain.
     """
     listed = first(descriptions, "motors")
     if listed is not None:
@@ -143,10 +142,12 @@ def _motors(
         (model.names, "the model's order of joints"),
     ]
     usable = [(names, why) for names, why in candidates if names and max(numbers, default=0) < len(names)]
-    for names, why in usable:
-        found = [names[number] for number in numbers]
-        if numbers != sorted(numbers) and found == [name for name in model.breadth_first if name in found]:
-            return names, Value(None, "", f"motors in {why}; the policy's order then is breadth first, as in Isaac Lab")
+    orders = ((model.breadth_first, "breadth first, as in Isaac Lab"), (model.names, "the model's own, as in mjlab"))
+    for order, whose in orders if numbers != sorted(numbers) else ():
+        for names, why in usable:
+            found = [names[number] for number in numbers]
+            if found == [name for name in order if name in found]:
+                return names, Value(None, "", f"motors in {why}; the policy's order then is {whose}")
     names, why = next(
         ((n, w) for n, w in usable if n is not candidates[0][0] or len(n) == len(model.names)), (model.names, "")
     )
@@ -154,10 +155,8 @@ def _motors(
 
 
 def _unitree(everything: Sequence[str]) -> tuple[str, ...]:
-    """Twelve joints of a quadruped in the order of Unitree's motors, or nothing."""
-    for parts in PARTS:
-        names = [find_joint(f"{leg}_{part}", everything) for leg in LEGS for part in parts]
-        found = tuple(name for name in names if name is not None)
-        if len(found) == len(names):
-            return found
-    return ()
+    """The joints of a quadruped in the order of Unitree's motors, its wheels last; nothing for another robot."""
+    legs = [find_joint(f"{leg}_{part}", everything) for leg in LEGS for part in ("hip", "thigh", "calf")]
+    wheels = [find_joint(f"{leg}_foot", everything) for leg in LEGS]
+    found = tuple(name for name in [*legs, *wheels] if name is not None)
+    return found if None not in legs else ()
