@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 import tyro
+from support import sources as made_up
 from support.robot_files import BIPED, GO2, HEXAPOD, tiny, tiny_model
+from support.sources import MADE, write_source
 
 from surefoot.cli import robot as cli
 from surefoot.robot import load_robot
@@ -127,3 +129,41 @@ def test_xml_that_mujoco_reads_and_python_does_not(surefoot, here) -> None:
     )
     assert surefoot("robot", "new", "odd.xml")[0] == 0
     assert surefoot("robot", "check", "robot.yaml")[0] == 0
+
+
+@pytest.mark.parametrize("made", list(MADE.values()), ids=list(MADE))
+def test_robot_new_from_files_says_what_it_took_and_what_is_open(surefoot, here, made) -> None:
+    model = made.model(here)
+    rounded = made_up.unitree(made)
+    rounded["damping"] = [float(f"{v:.3g}") for v in rounded["damping"]]
+    write_source(here / "deploy.yaml", rounded)
+    code, out, error = surefoot("robot", "new", model, "--from", "deploy.yaml")
+    assert code == 0
+    assert "from deploy.yaml: joints, pose_rad, kp_nm_per_rad, kd_nms_per_rad, action_scale_rad" in out
+    assert "velocity_limit_rad_s: the model gives none" in out
+    assert "note: deploy.yaml: damping: no value has more than three digits" in error
+    robot = load_robot(here)
+    assert robot.contract.joints == made.breadth_first
+    assert surefoot("robot", "check", "robot.yaml")[0] == 0
+
+
+def test_robot_new_from_bad_files(refused, here) -> None:
+    model = MADE["dog"].model(here)
+    (here / "odd.yaml").write_text("a: 1\n")
+    (here / "policy.pt").write_bytes(b"PK\x03\x04")
+    for name, says in (
+        ("odd.yaml", "no kind that can be imported"),
+        ("policy.pt", "PyTorch"),
+        ("x.yaml", "does not exist"),
+    ):
+        refused("robot", "new", model, "--from", name, says=(says,))
+    refused("robot", "new", model, "--from", model, says=("dog.xml",))
+    assert not (here / "robot.yaml").exists()
+
+
+def test_robot_new_replaces_no_file_that_it_imports(refused, here) -> None:
+    model = MADE["dog"].model(here)
+    source = write_source(here / "deploy.yaml", made_up.unitree(MADE["dog"]))
+    before = source.read_text()
+    refused("robot", "new", model, "--from", source, "--out", source, "--overwrite", says=("deploy.yaml",))
+    assert source.read_text() == before

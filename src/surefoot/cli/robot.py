@@ -45,9 +45,9 @@ def check(path: Annotated[str, tyro.conf.Positional], out: Path | None = None) -
 
 def new(
     model: Annotated[Path, tyro.conf.Positional],
-    sources: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="FILE...")] = (),
     out: Path | None = None,
     force: bool = False,
+    sources: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="FILE...")] = (),
 ) -> None:
     """Write a starter robot.yaml for an MJCF or URDF model, with every guess marked.
 

@@ -226,7 +226,7 @@ def _policy_lines(imported: Imported | None, pose: dict[str, float]) -> list[str
             f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with"
         ],
         "control_hz": [f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with"],
-        "physics_hz": [f"physics_hz: 500{MARK}a common choice; a multiple of control_hz"],
+        "physics_hz": [f"physics_hz: {_physics_hz(imported):g}{MARK}a common choice; a multiple of control_hz"],
         "observation": [
             f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the policy",
             *(f"  - {term}" for term in OBSERVATION),
@@ -246,6 +246,12 @@ def _policy_lines(imported: Imported | None, pose: dict[str, float]) -> list[str
         found = [line for key in block for line in held.get(key, usual.get(key, []))]
         lines += [*([""] if lines and found else []), *found]
     return lines
+
+
+def _physics_hz(imported: Imported | None) -> float:
+    """About 500 Hz, in whole steps of the control rate where a file gives that."""
+    control = imported.whole.get("control_hz") if imported else None
+    return 500.0 if control is None else float(control.value * math.ceil(500.0 / control.value))
 
 
 def _torque_limit(model: mujoco.MjModel, data: mujoco.MjData, base: int, joint: int) -> Guess:

@@ -68,7 +68,7 @@ def refuse_contradictions(robot: Robot, descriptions: Sequence[Description]) -> 
 def _by_joint(robot: Robot, imported: Imported) -> list[str]:
     """A sentence for each key with joints for which the two differ by more than the rounding of an exporter."""
     contract, found = robot.contract, []
-    for key in ("pose_rad", "kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "action_scale_rad"):
+    for key in ("pose_rad", "kp_nm_per_rad", "kd_nms_per_rad", "action_scale_rad"):
         ours = dict(zip(contract.joints, getattr(contract, key), strict=True))
         for name, value in imported.per_joint.get(key, {}).items():
             if not value.guess and name in ours and not agree(ours[name], value.value):
@@ -79,7 +79,7 @@ def _by_joint(robot: Robot, imported: Imported) -> list[str]:
 
 def _whole(robot: Robot, imported: Imported) -> list[str]:
     """A sentence for each other key in which the contract would differ with what the files say."""
-    content = read_yaml(robot.path, RobotError)
+    content = _with_absolute_files(read_yaml(robot.path, RobotError), robot.path.parent)
     pose = dict(zip(robot.contract.joints, robot.contract.pose_rad, strict=True))
     changes: dict[str, Any] = {}
     sources = {}
@@ -93,7 +93,12 @@ def _whole(robot: Robot, imported: Imported) -> list[str]:
         sources["joints"] = imported.order.source
     if "inputs" in changes:
         content.pop("observation", None)
+    if "estimators" in imported.whole:
+        content.setdefault("estimators", imported.whole["estimators"].value)
     found = []
+    rate = imported.whole.get("control_hz")
+    if rate is not None and not rate.guess and rate.value != robot.contract.control_hz:
+        found.append(f"control_hz is {robot.contract.control_hz:g} in robot.yaml and {rate.value:g} by {rate.source}")
     for sentence in robot.contract.differences(_loaded(content | changes, robot.model_path).contract):
         key = sentence.split(":")[0].split(" of ")[0]
         found.append(f"{sentence} (robot.yaml against {sources.get(key, 'the imported files')})")
@@ -121,9 +126,26 @@ def _order(robot: Robot, imported: Imported) -> dict[str, Any]:
     return changes | ({"driven": list(imported.driven)} if rest else {})
 
 
+def _with_absolute_files(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Estimators whose files are found from any folder."""
+    estimators = content.get("estimators")
+    if not isinstance(estimators, dict):
+        return content
+    named = {
+        term: entry | {"file": str((folder / entry["file"]).absolute())}
+        if isinstance(entry, dict) and isinstance(entry.get("file"), str)
+        else entry
+        for term, entry in estimators.items()
+    }
+    return content | {"estimators": named}
+
+
 def _loaded(content: dict[str, Any], model: Path) -> Robot:
     """A robot that no file describes; its contract is wanted, and nothing is kept of it."""
     with tempfile.TemporaryDirectory(prefix="surefoot-") as folder:
         path = Path(folder) / "robot.yaml"
         path.write_text(yaml.safe_dump(content | {"model": str(model.absolute())}, sort_keys=False), encoding="utf-8")
-        return load_robot(path)
+        try:
+            return load_robot(path)
+        except RobotError as reason:
+            raise RobotError(str(reason).replace(str(path), f"{model.name} with the imported files")) from None

@@ -104,6 +104,11 @@ BAD: list[tuple[str, Change, tuple[str, ...]]] = [
     ("rl_sar", put("dog/walk.observations_history_priority", "luck"), ("priority is 'luck'", "'time' or 'term'")),
     ("rl_sar", put("dog/walk.joint_mapping", list(range(1, 13))), ("joint_mapping holds 12, and there are 12 joints",)),
     ("rl_sar", put("dog/walk.clip_actions_lower", [200.0] * 12), ("a lower limit is not below its upper",)),
+    (
+        "rl_sar",
+        put("dog/walk.torque_limits", [-5.0] * 12),
+        ("x.yaml: torque_limits: torque_limit_nm of", "-5; it must be at"),
+    ),
     ("unitree_gym", put("kps", [1.0] * 3), ("kps has 3 numbers, and 12 are needed",)),
     ("unitree_gym", put("num_actions", "many"), ("num_actions is 'many'",)),
     ("unitree_gym", put("num_actions", 10**30), ("num_actions is 1000",)),

@@ -3,7 +3,6 @@
 Their exporters write three decimals. Gains are in the order of `joint_names`, which is that of the policy.
 """
 
-import re
 from typing import Any
 
 from surefoot.errors import RobotError, shown
@@ -62,9 +61,12 @@ READ = (
 
 def _split(text: str, where: str) -> list[Any]:
     """Entries between commas that are not inside of brackets; a bracket is a list of numbers."""
-    pieces = re.split(r",(?![^\[]*\])", text)
-    if len(pieces) > MOST_ENTRIES:
-        raise RobotError(f"{where} has {len(pieces):,} entries; no policy has as many")
+    if text.count(",") > MOST_ENTRIES:
+        raise RobotError(f"{where} has {text.count(',') + 1:,} entries; no policy has as many")
+    pieces: list[str] = []
+    for piece in text.split(","):
+        opened = bool(pieces) and pieces[-1].count("[") > pieces[-1].count("]")
+        pieces[-1:] = [f"{pieces[-1]},{piece}"] if opened else [*pieces[-1:], piece]
     return [_entry(piece.strip()) for piece in pieces if piece.strip()]
 
 

@@ -65,7 +65,9 @@ def find_order(descriptions: Sequence[Description], model: ModelJoints) -> Order
     joints = first(descriptions, "joints")
     count = first(descriptions, "action_count")
     motors, evidence = _motors(descriptions, joints, model)
-    hint = next((d.order for d in descriptions if d.actions or d.groups or d.inputs), "model")
+    speaking = [d for d in descriptions if d.actions or d.groups or d.inputs]
+    certain = [d for d in speaking if any(v is not None and not v.guess for v in (d.actions, d.groups, d.inputs))]
+    hint = next((d.order for d in (*certain, *speaking)), "model")
     if joints is not None:
         order = Order(motors, (), (), joints)
         base = tuple(order.name(key, model, joints.source) for key in joints.value)

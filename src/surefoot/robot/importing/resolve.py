@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.errors import shown
+from surefoot.errors import RobotError, shown
 from surefoot.robot.importing.description import PER_JOINT, WHOLE, Description, JointKey, Patterns, Value
 from surefoot.robot.importing.layout import find_layout
 from surefoot.robot.importing.order import ModelJoints, Order, find_order, first
@@ -46,6 +46,7 @@ def resolve(descriptions: Sequence[Description], model: ModelJoints) -> Imported
         values = [(v, _spread(v, joints, order, model)) for d in _with_gains(descriptions) if (v := getattr(d, field))]
         per_joint[field] = _merged(field, values, remarks)
     offsets, clips = _actions(descriptions, order, model, per_joint, remarks)
+    _refuse_negative(per_joint)
     whole = {}
     for field in WHOLE:
         if (value := first(descriptions, field)) is not None:
@@ -65,6 +66,13 @@ def resolve(descriptions: Sequence[Description], model: ModelJoints) -> Imported
             if "rounded" in value.remark and f"{value.source}: {value.remark}" not in remarks:
                 remarks.append(f"{value.source}: {value.remark}")
     return Imported(joints, order.driven, order.source, per_joint, whole, offsets, clips, tuple(dict.fromkeys(remarks)))
+
+
+def _refuse_negative(per_joint: Mapping[str, Mapping[str, Value]]) -> None:
+    for key in ("kp_nm_per_rad", "kd_nms_per_rad", "torque_limit_nm", "velocity_limit_rad_s"):
+        for name, value in per_joint[key].items():
+            if value.value < 0:
+                raise RobotError(f"{value.source}: {key} of {name} is {value.value:g}; it must be at least 0")
 
 
 def _all_terms(whole: Mapping[str, Value]) -> list[dict[str, Any]]:
