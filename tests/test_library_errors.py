@@ -55,7 +55,7 @@ CALLS: list[tuple[type[errors.SurefootError], Callable[[SimpleNamespace, Path], 
     (
         errors.RobotError,
         lambda given, folder: sf.load_robot("nowhere.yaml"),
-        "no robot 'nowhere.yaml': give a shipped name (go2), or the path of a robot.yaml",
+        "no robot 'nowhere.yaml': give a shipped name (g1, go2, phantomx), or the path of a robot.yaml",
     ),
     (
         errors.RobotError,

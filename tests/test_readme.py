@@ -46,7 +46,7 @@ def test_virtual_robot_loads(tmp_path) -> None:
 
 
 def test_the_table_names_every_shipped_twin() -> None:
-    assert set(re.findall(r"^\| `(go2-\w+)` \|", README, flags=re.M)) == set(shipped_twins())
+    assert set(re.findall(r"^\| `((?:go2|g1|phantomx)-[\w-]+)` \|", README, flags=re.M)) == set(shipped_twins())
 
 
 def test_commands_exist(capsys) -> None:

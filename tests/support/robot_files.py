@@ -10,11 +10,11 @@ from support.paths import ROBOTS
 
 from surefoot.errors import RobotError
 from surefoot.robot import load_robot
-from surefoot.robot.load import shipped_robots
+from surefoot.robot.load import find_robot
 
 HEXAPOD = ROBOTS / "hexapod"
 BIPED = ROBOTS / "biped"
-GO2 = shipped_robots()[0]
+GO2 = find_robot("go2").parent
 ALL = [GO2, HEXAPOD, BIPED]
 
 TINY = """<mujoco model="tiny">

@@ -37,6 +37,12 @@ class Gait:
     level: float = 0.1  # weight of keeping a foot level against moving it, leg heights; for legs with joints to spare
 
 
+# Of six legs three always carry the body: it need not hurry to its next feet, and its servos need not either. With the
+# constants of a trot, one six-legged robot turned at 2 % of the commanded rate and another at 55 %; with these, both follow
+# every direction of their commands within 15 %.
+TRIPOD = Gait(rate=0.27, swing_height=0.3, lead=0.05, behind=0.0)
+
+
 @dataclass(frozen=True)
 class Leg:
     """One leg at the default pose, in the axes of the upright base."""
@@ -55,9 +61,11 @@ class TrotAgent:
     label = "trot"
 
     def __init__(self, robot: Robot, gait: Gait | None = None) -> None:
-        self.gait = gait = Gait() if gait is None else gait
-        self.hash = sha256(b"trot", canonical_json(dataclasses.asdict(gait)).encode(), robot.hash.encode())
         legs = find_legs(robot)
+        if gait is None:
+            gait = TRIPOD if len(legs) >= 6 else Gait()
+        self.gait = gait
+        self.hash = sha256(b"trot", canonical_json(dataclasses.asdict(gait)).encode(), robot.hash.encode())
         height_m = float(np.mean([leg.height_m for leg in legs]))
         self.frequency_hz = gait.rate * math.sqrt(GRAVITY_M_S2 / height_m)
         self._longest_m = gait.longest_sweep * height_m
