@@ -14,7 +14,8 @@ from support.log_files import joint_state, mcap_of, write_bag
 
 from surefoot.errors import GapError, LogError
 from surefoot.gap.schedule import schedule_of
-from surefoot.logs.importing.tables import read_csv, read_parquet
+from surefoot.logs.importing.csv_file import read_csv
+from surefoot.logs.importing.tables import read_parquet
 from surefoot.logs.parquet import METADATA_KEY, MOST_FOOTER_BYTES
 from surefoot.logs.recorder import record
 from surefoot.logs.robot_log import RobotLog, read_log, write_log

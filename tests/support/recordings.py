@@ -7,7 +7,7 @@ from support.log_files import joint_columns
 
 from surefoot.errors import LogError
 from surefoot.logs import RobotLog
-from surefoot.logs.importing import MapFile, assemble, read_map, read_recording
+from surefoot.logs.importing import MapFile, assemble, read_map, read_recordings
 from surefoot.robot import Robot
 
 ROWS = 100
@@ -15,7 +15,7 @@ ROWS = 100
 
 def brought_in(robot: Robot, *paths, map_file: MapFile | None = None) -> RobotLog:
     map_file = map_file or MapFile()
-    return assemble([read_recording(path, robot.contract, map_file) for path in paths], robot, map_file)
+    return assemble(read_recordings(paths, robot.contract, map_file), robot, map_file)
 
 
 def mapped(tmp_path, **content) -> MapFile:

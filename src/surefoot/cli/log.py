@@ -25,19 +25,20 @@ def import_log(
     map: Path | None = None,
     time_unit: Literal["s", "ms", "us", "ns"] | None = None,
 ) -> None:
-    """Turn recorded files into one log: CSV, NPZ or Parquet tables, MCAP files, ROS 2 bags, LeRobot folders.
+    """Turn recorded files into one log: tables (CSV, JSON, NPZ, Parquet, HDF5, MATLAB, ULog), MCAP files, ROS bags, LeRobot folders.
 
     What each column or topic was taken for is printed; where that is wrong or not obvious, a map file says it
-    (docs/log-format.md). Each file becomes at least one episode. Pickled objects are never read.
+    (docs/log-import.md). Files of one folder that are streams of one recording (control.csv, state.csv, or one file
+    for each joint) are joined by their time stamps. Each recording becomes at least one episode. Pickled objects are never read.
 
     Args:
-        files: what the robot recorded
+        files: what the robot recorded: files, or folders of them
         out: the Parquet file to write
         robot: a shipped robot or the path of a robot.yaml
         map: a YAML file that says which column or topic is what, with units, signs and joint names
         time_unit: unit of the time column of a table; default: by its name, or by the rate that its numbers give
     """
-    from surefoot.logs.importing import MapFile, Recording, assemble, read_map, read_recording
+    from surefoot.logs.importing import MapFile, assemble, read_map, read_recordings
     from surefoot.robot import load_robot
 
     check_place(out, (".parquet",))
@@ -47,7 +48,6 @@ def import_log(
     map_file = read_map(map) if map else MapFile()
     map_file = map_file if time_unit is None else replace(map_file, time_unit=time_unit)
     console = Console()
-    recordings: list[Recording] = []
     bar = (
         TextColumn("reading {task.description}"),
         BarColumn(),
@@ -55,17 +55,13 @@ def import_log(
         TimeRemainingColumn(),
     )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task("", total=None)
-        for path in files:
-            shown.update(task, description=path.name, completed=0, total=None)
-            recordings.append(
-                read_recording(
-                    path,
-                    described.contract,
-                    map_file,
-                    lambda done, total: shown.update(task, completed=done, total=total),
-                )
-            )
+        task = shown.add_task(", ".join(path.name for path in files[:3]), total=None)
+        recordings = read_recordings(
+            files,
+            described.contract,
+            map_file,
+            lambda done, total: shown.update(task, completed=done, total=total),
+        )
     for guess in dict.fromkeys(guess for recording in recordings for guess in recording.guesses):
         say(console, guess)
     log = assemble(recordings, described, map_file)

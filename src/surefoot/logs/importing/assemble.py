@@ -20,7 +20,7 @@ from surefoot.robot.load import Robot
 def assemble(recordings: Sequence[Recording], robot: Robot, map_file: MapFile) -> RobotLog:
     """One log from all recordings; each is at least one episode."""
     story = ImportNotes()
-    _refuse_incomplete(recordings, robot.contract.n_joints)
+    _refuse_incomplete(recordings, robot.contract.joints)
     pieces, sources = [], []
     for recording in recordings:
         story.notes += recording.notes
@@ -29,13 +29,14 @@ def assemble(recordings: Sequence[Recording], robot: Robot, map_file: MapFile) -
             channels = in_contract_terms(recording, robot.contract, map_file)
             piece, about_rows = control_rows(channels, recording, robot.contract, story)
         pieces.append(piece)
-        sources.append(
-            {"file": recording.path.name, "kind": recording.kind, "sha256": content_hash(recording.path), **about_rows}
-        )
+        sources += [
+            {"file": part.name, "kind": recording.kind, "sha256": content_hash(part), **about_rows}
+            for part in recording.parts or (recording.path,)
+        ]
     columns = _joined(pieces, recordings, story)
     if not len(columns["time_s"]):
         raise LogError(
-            f"nothing is left of {', '.join(r.path.name for r in recordings)}: no {FEWEST_ROWS} rows in a row hold"
+            f"nothing is left of {', '.join(r.name for r in recordings)}: no {FEWEST_ROWS} rows in a row hold"
             " joint positions and actions; " + ("; ".join(story.notes[:3]) or "the file is too short")
         )
     feet = columns.pop("feet", None)
@@ -68,27 +69,39 @@ def content_hash(path: Path) -> str:
     return file_hash(path)
 
 
-def _refuse_incomplete(recordings: Sequence[Recording], n_joints: int) -> None:
+def _refuse_incomplete(recordings: Sequence[Recording], joints: tuple[str, ...]) -> None:
     """One sentence about all that is missing, with what the files offer instead."""
-    problems = []
-    for recording in recordings:
-        there = set(recording.channels)
-        acted = bool({"action", "target"} & there)
-        if "joint_position" in there and acted:
-            continue
-        if "joint_position" in there:
-            found = recording.channels["joint_position"].source
-            missing = f"no actions or joint targets beside {found} (or, if those are the targets, no joint positions)"
-        else:
-            missing = "no joint positions" + ("" if acted else " and no actions or joint targets")
-        offered = ", ".join(recording.offered[:12]) + (", ..." if len(recording.offered) > 12 else "")
-        problems.append(f"{recording.path.name} has {missing}; it offers {offered or 'nothing'}")
+    problems = [_missing(recording, joints) for recording in recordings if not _has_both(recording)]
     if problems:
         raise LogError(
-            f"{'; '.join(problems)}. A log of this robot needs both, for {n_joints} joints; where they are there, say"
+            f"{'; '.join(problems)}. A log of this robot needs both, for {len(joints)} joints; where they are there, say"
             " so in a map file: 'joint_position: COLUMNS' and 'target: COLUMNS' or 'action: COLUMNS'",
             argument="map",
         )
+
+
+def _has_both(recording: Recording) -> bool:
+    return "joint_position" in recording.channels and bool({"action", "target"} & set(recording.channels))
+
+
+def _missing(recording: Recording, joints: tuple[str, ...]) -> str:
+    there, misfits = recording.channels, recording.misfits
+    acted = next((there[role].source for role in ("target", "action") if role in there), None)
+    asked = acted or misfits.get("target") or misfits.get("action")
+    if "joint_position" in there:
+        found = there["joint_position"].source
+        missing = f"no actions or joint targets beside {found} (or, if those are the targets, no joint positions)"
+        if misfits.get("target") or misfits.get("action"):
+            missing = f"no actions or joint targets for {len(joints)} joints beside {found}; {asked} does not fit"
+    elif "joint_position" in misfits:
+        missing = f"no joint positions for {len(joints)} joints: {misfits['joint_position']} does not fit this robot"
+        missing += "" if acted else ", and no actions or joint targets"
+    elif asked is not None:
+        missing = f"no joint positions: {asked} holds what was asked of the joints, and nothing tells what they did"
+    else:
+        missing = "no joint positions and no actions or joint targets"
+    offered = ", ".join(recording.offered[:12]) + (", ..." if len(recording.offered) > 12 else "")
+    return f"{recording.name} has {missing}; it offers {offered or 'nothing'}"
 
 
 def _joined(pieces: list[dict[str, np.ndarray]], recordings: Sequence[Recording], story: ImportNotes) -> dict[str, Any]:

@@ -1,9 +1,13 @@
-"""ROS 2 messages as arrays: one walk through a message finds where its numbers lie, and holds for all that look alike.
+"""ROS messages as arrays: one walk through a message finds where its numbers lie, and holds for all that look alike.
 
 Messages of one topic mostly differ in numbers only. Their strings and lengths are compared with the first one's as
 bytes, and the numbers of all are then taken with one indexing: no Python object is made for a message. The
 definitions are the public ones that `rosbags` ships; those inside a file are never used, because nothing that comes
-with a log should decide how it is read.
+with a log should decide how it is read. For the same reason `rosbags` does not decode the messages: it generates Python
+code from definitions and runs it, and it makes an object for each message.
+
+ROS 2 writes CDR: four bytes of encapsulation, then numbers aligned to their size. ROS 1 writes the same fields without
+either.
 """
 
 from collections.abc import Iterator
@@ -48,6 +52,7 @@ KINDS = {
     "float64": "f8",
 }
 MOST_ENTRIES = 10_000  # of a sequence of strings or messages; the messages of a robot's joints have tens
+ROS1 = "ros1"  # in place of a byte order: little-endian, and nothing is aligned
 MOST_LAYOUTS = 32  # looked for among messages of one length, before each is walked on its own
 
 
@@ -92,15 +97,16 @@ class Block:
 
 
 @cache
-def definitions() -> dict[str, list[tuple[str, Any]]]:
+def definitions(ros1: bool = False) -> dict[str, list[tuple[str, Any]]]:
     """Fields of the message types that can be read."""
-    found = {name: fields for name, (_, fields) in get_typestore(Stores.ROS2_HUMBLE).fielddefs.items()}
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    found = {name: fields for name, (_, fields) in store.fielddefs.items()}
     for name, text in DEFINITIONS.items():
         found.update({key: fields for key, (_, fields) in get_types_from_msg(text, name).items()})
     return found
 
 
-def decode(messages: list[bytes], kind: str) -> tuple[list[Block], int]:
+def decode(messages: list[bytes], kind: str, ros1: bool = False) -> tuple[list[Block], int]:
     """The messages of one type in blocks of equal layout, and how many of them are broken."""
     lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
     blocks = []
@@ -112,7 +118,7 @@ def decode(messages: list[bytes], kind: str) -> tuple[list[Block], int]:
             if not len(rows):
                 break
             try:
-                layout = find_layout(content[0].tobytes(), kind)
+                layout = find_layout(content[0].tobytes(), kind, ros1)
             except BrokenMessageError:
                 broken += 1
                 rows, content = rows[1:], content[1:]
@@ -124,24 +130,28 @@ def decode(messages: list[bytes], kind: str) -> tuple[list[Block], int]:
             rows, content = rows[~alike], content[~alike]
         for row, single in zip(rows, content, strict=True):
             try:
-                blocks.append(Block(np.array([row]), find_layout(single.tobytes(), kind), single[None]))
+                blocks.append(Block(np.array([row]), find_layout(single.tobytes(), kind, ros1), single[None]))
             except BrokenMessageError:
                 broken += 1
     return blocks, broken
 
 
-def find_layout(raw: bytes, kind: str) -> Layout:
+def find_layout(raw: bytes, kind: str, ros1: bool = False) -> Layout:
     """Walk through one message."""
-    if len(raw) < 4 or raw[:2] not in (b"\x00\x00", b"\x00\x01"):
-        raise BrokenMessageError
-    layout = Layout(fixed=[(0, 2)])
-    _walk_message(raw, 4, kind, "", layout, "<" if raw[1] else ">")
+    if ros1:
+        layout = Layout()
+        _walk_message(raw, 0, kind, "", layout, ROS1)
+    else:
+        if len(raw) < 4 or raw[:2] not in (b"\x00\x00", b"\x00\x01"):
+            raise BrokenMessageError
+        layout = Layout(fixed=[(0, 2)])
+        _walk_message(raw, 4, kind, "", layout, "<" if raw[1] else ">")
     layout.fixed = list(_merged(layout.fixed))
     return layout
 
 
 def _walk_message(raw: bytes, at: int, kind: str, path: str, layout: Layout, end: str) -> int:
-    for name, description in definitions()[kind]:
+    for name, description in definitions(end == ROS1)[kind]:
         at = _walk(raw, at, description, f"{path}.{name}" if path else name, layout, end)
     return at
 
@@ -179,10 +189,10 @@ def _plain(raw: bytes, at: int, kind: str, count: int, path: str, layout: Layout
     size = SIZES.get(kind)
     if size is None:
         raise BrokenMessageError
-    at = _aligned(at, size)
+    at = _aligned(at, size, end)
     if at + size * count > len(raw):
         raise BrokenMessageError
-    layout.spots[path] = (at, end + KINDS[kind], count)
+    layout.spots[path] = (at, ("<" if end == ROS1 else end) + KINDS[kind], count)
     return at + size * count
 
 
@@ -192,11 +202,11 @@ def _empty(at: int, path: str, layout: Layout) -> int:
 
 
 def _length(raw: bytes, at: int, layout: Layout, end: str) -> tuple[int, int]:
-    at = _aligned(at, 4)
+    at = _aligned(at, 4, end)
     if at + 4 > len(raw):
         raise BrokenMessageError
     layout.fixed.append((at, at + 4))
-    return at + 4, int.from_bytes(raw[at : at + 4], "little" if end == "<" else "big")
+    return at + 4, int.from_bytes(raw[at : at + 4], "big" if end == ">" else "little")
 
 
 def _string(raw: bytes, at: int, layout: Layout, end: str) -> tuple[int, str]:
@@ -207,12 +217,16 @@ def _string(raw: bytes, at: int, layout: Layout, end: str) -> tuple[int, str]:
     return at + length, raw[at : at + length].rstrip(b"\x00").decode("utf-8", "replace")
 
 
-def _aligned(at: int, size: int) -> int:
+def _aligned(at: int, size: int, end: str) -> int:
+    if end == ROS1:
+        return at
     return 4 + (-(-(at - 4) // size)) * size  # counted from behind the four bytes of encapsulation
 
 
 def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Spans that touch, as one."""
+    if not spans:
+        return
     begin, end = spans[0]
     for a, b in spans[1:]:
         if a == end:

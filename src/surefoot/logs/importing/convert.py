@@ -24,10 +24,10 @@ def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFil
         rule, width = map_file.rule(role), ROLES[role].width
         values = channel.values
         if width == JOINTS:
-            values = _in_order(channel, role, joints, recording.path)
+            values = _in_order(channel, role, joints, recording.where)
         elif width != ANY and values.shape[1] != width:
             raise LogError(
-                f"{recording.path}: {channel.source}, for {role}, has {values.shape[1]} columns; it must have {width}"
+                f"{recording.where}: {channel.source}, for {role}, has {values.shape[1]} columns; it must have {width}"
             )
         if role == "quaternion" and rule.order == "xyzw":
             values = values[:, [3, 0, 1, 2]]
@@ -57,12 +57,12 @@ def in_contract_terms(recording: Recording, contract: Contract, map_file: MapFil
     return done
 
 
-def _in_order(channel: RecordedChannel, role: str, joints: JointNames, path: Path) -> np.ndarray:
+def _in_order(channel: RecordedChannel, role: str, joints: JointNames, where: str) -> np.ndarray:
     values = channel.values
     if channel.names is None:
         if values.shape[1] != len(joints.joints):
             raise LogError(
-                f"{path}: {channel.source}, for {role}, has {values.shape[1]} columns without names for"
+                f"{where}: {channel.source}, for {role}, has {values.shape[1]} columns without names for"
                 f" {len(joints.joints)} joints; list the joint of each column in the map file: 'joints: [...]'",
                 argument="map",
             )
@@ -71,7 +71,7 @@ def _in_order(channel: RecordedChannel, role: str, joints: JointNames, path: Pat
     missing = [joint for joint in joints.joints if joint not in found]
     if missing:
         raise LogError(
-            f"{path}: {channel.source}, for {role}, lacks the joints {', '.join(missing)} of the robot; where they have"
+            f"{where}: {channel.source}, for {role}, lacks the joints {', '.join(missing)} of the robot; where they have"
             " other names, say 'joints: {theirs: ours}' in the map file",
             argument="map",
         )

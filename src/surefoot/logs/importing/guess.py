@@ -1,262 +1,141 @@
-"""Which column is what: by the words in its name, or as the map file says."""
+"""The channels of a table: which column is what by the words in its name, or as the map file says."""
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
 from surefoot.errors import LogError, nearest
+from surefoot.logs.importing.columns import ColumnGroup, find_groups, group, offered, role_of, unit_in, width_of
 from surefoot.logs.importing.mapping import MapFile, Rule
+from surefoot.logs.importing.motor_order import Unnamed, joint_order, joint_widths, said_by
 from surefoot.logs.importing.names import JointNames
-from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, TIMES, RecordedChannel, Recording
-from surefoot.logs.importing.tables import Table, text_codes
+from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, Clock, RecordedChannel, Recording
+from surefoot.logs.importing.tables import Table, text_codes, text_matches
+from surefoot.logs.importing.vocabulary import (
+    ACTION,
+    ASKED,
+    MEASURED,
+    POSITION,
+    TORQUE,
+    VELOCITY,
+    names_asked,
+    says_off,
+    words,
+)
 
-DESIRED = {
-    "des",
-    "desired",
-    "target",
-    "targets",
-    "cmd",
-    "command",
-    "commands",
-    "commanded",
-    "ref",
-    "reference",
-    "goal",
-    "setpoint",
-}
-NOISE = {
-    "joint",
-    "joints",
-    "state",
-    "states",
-    "observation",
-    "obs",
-    "motor",
-    "motors",
-    "dof",
-    "robot",
-    "measured",
-    "actual",
-    "imu",
-    "base",
-    "body",
-    "rad",
-    "s",
-    "nm",
-    "m",
-    "est",
-}
-POSITION = {"q", "pos", "position", "positions", "qpos", "angle", "angles", "jpos"}
-VELOCITY = {"qd", "dq", "qdot", "qvel", "vel", "velocity", "velocities", "jvel"}
-TORQUE = {"tau", "torque", "torques", "effort", "efforts"}
-ONE_WORD_TARGETS = {"qdes", "desq", "qref", "qcmd", "qtarget"}
-CLOCK = {"t", "time", "timestamp", "timestamps", "stamp"}
-CLOCK_UNITS = {
-    "s": "s",
-    "sec": "s",
-    "secs": "s",
-    "seconds": "s",
-    "ms": "ms",
-    "us": "us",
-    "usec": "us",
-    "ns": "ns",
-    "nsec": "ns",
-}
-AXES = {"w": 3, "x": 0, "y": 1, "z": 2, "vx": 0, "vy": 1, "wz": 2, "yaw": 2}
-UNIT_WORDS = {"deg": "deg", "degree": "deg", "degrees": "deg", "rpm": "rpm"}
-PLAUSIBLE_HZ = (5.0, 5000.0)  # of a log; a factor of 1000 apart, so that only one unit of time can be right
+PLACE_WORDS = ASKED | MEASURED | POSITION | VELOCITY | TORQUE | ACTION  # of a file or topic that say what it holds
 
 
-@dataclass(frozen=True)
-class ColumnGroup:
-    """Columns that belong together, such as 'q_*': one for each joint, index or axis."""
-
-    pattern: str
-    columns: tuple[str, ...]
-    names: tuple[str, ...] | None  # joints, where the column names say so
-    axes: tuple[str, ...] | None = None
-
-
-def words(name: str) -> set[str]:
-    """The words of a name: 'joint_pos.FL-hip' as joint, pos, fl, hip."""
-    return {word.lower() for word in re.split(r"[^A-Za-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) if word}
-
-
-def role_of(pattern: str, width: int, n_joints: int, named: bool) -> str | None:
-    """What a group of columns is, by its words and its width; None where that is not obvious."""
-    said = words(pattern.replace("*", " ")) - NOISE - set(UNIT_WORDS)
-    desired, rest = said & DESIRED, said - DESIRED
-    if named or width == n_joints:
-        if rest & ONE_WORD_TARGETS or (("action" in rest or "actions" in rest) and rest & POSITION):
-            return "target"
-        if rest and rest <= {"action", "actions", "policy", "raw"}:
-            return "action"
-        if not said and words(pattern) & {"state", "states"}:  # observation.state
-            return "joint_position"
-        if rest <= POSITION and said:
-            return "target" if desired else "joint_position"
-        if rest and not desired and rest <= VELOCITY:
-            return "joint_velocity"
-        if rest and not desired and rest <= TORQUE:
-            return "torque"
-        if rest and rest <= {"temp", "temperature", "c"}:
-            return "motor_temperature"
-    if (
-        width == 3
-        and rest & {"gyro", "gyroscope", "omega", "angular", "ang"}
-        and rest <= {"gyro", "gyroscope", "omega", "angular", "ang"} | VELOCITY
-    ):
-        return "gyro"
-    if width == 3 and "gravity" in rest:
-        return "gravity"
-    if width == 3 and said & {"cmd", "command", "commands"} and rest <= VELOCITY | {"lin", "ang"}:
-        return "command"
-    if width == 4 and rest and rest <= {"quat", "quaternion", "orientation", "wxyz"}:
-        return "quaternion"
-    if width == 1 and rest & {"battery", "voltage"}:
-        return "battery"
-    if width == 1 and rest and rest <= {"mode", "control", "fsm"}:
-        return "mode"
-    if (
-        width == 1
-        and rest & {"episode", "trial", "rollout", "trajectory"}
-        and rest <= {"episode", "trial", "rollout", "trajectory", "index", "id"}
-    ):
-        return "episode"
-    if rest & {"foot", "feet"} and rest & {"contact", "contacts", "force", "forces"}:
-        return "foot_contact"
-    return None
-
-
-def find_groups(table: Table, joints: JointNames) -> dict[str, ColumnGroup]:
-    """All groups of columns, by pattern."""
-    found: dict[str, list[tuple[str, object]]] = {}
-    for name, values in table.numbers.items():
-        if values.ndim == 2:
-            found[name] = [(name, None)]
-            continue
-        pattern, label = _split(name, joints)
-        found.setdefault(pattern, []).append((name, label))
-    for name in table.texts:
-        found[name] = [(name, None)]
-    return {pattern: _group(pattern, members) for pattern, members in found.items()}
-
-
-def _split(name: str, joints: JointNames) -> tuple[str, object]:
-    """Pattern and label of a column: a joint, an index, an axis, or nothing."""
-    inside = joints.split(name)
-    if inside:
-        return inside
-    numbers = list(re.finditer(r"\d+", name))
-    if numbers:
-        last = numbers[-1]
-        return f"{name[: last.start()]}*{name[last.end() :]}", int(last.group()) if last.end() - last.start() < 6 else 0
-    for part in re.finditer(r"(?<![A-Za-z0-9])(vx|vy|wz|yaw|[wxyz])(?![A-Za-z0-9])", name):
-        if part.group() != name:  # a column that is only called x is no axis of anything
-            return f"{name[: part.start()]}*{name[part.end() :]}", part.group()
-    return name, None
-
-
-def _group(pattern: str, members: list[tuple[str, object]]) -> ColumnGroup:
-    labels = [label for _, label in members]
-    columns = [name for name, _ in members]
-    if all(isinstance(label, int) for label in labels):
-        return ColumnGroup(pattern, tuple(name for _, name in sorted(zip(labels, columns, strict=True))), None)
-    if all(label in AXES for label in labels):
-        ordered = sorted(zip(labels, columns, strict=True), key=lambda pair: AXES[str(pair[0])])
-        if len(ordered) == 4:
-            ordered = [ordered[3], *ordered[:3]]  # w first
-        return ColumnGroup(pattern, tuple(name for _, name in ordered), None, tuple(str(label) for label, _ in ordered))
-    if labels == [None]:
-        return ColumnGroup(pattern, tuple(columns), None)
-    return ColumnGroup(pattern, tuple(columns), tuple(str(label) for label in labels))
-
-
-def _width(group: ColumnGroup, table: Table) -> int:
-    first = table.numbers.get(group.columns[0])
-    return first.shape[1] if len(group.columns) == 1 and first is not None and first.ndim == 2 else len(group.columns)
-
-
-def table_channels(table: Table, joints: JointNames, map_file: MapFile) -> Recording:
-    """The channels of a table, with every guess said."""
+def table_channels(table: Table, joints: JointNames, map_file: MapFile, clock: Clock) -> Recording:
+    """The channels of a table, with every guess said; those of other tables may make it complete."""
+    table = _about_one_joint(table, joints)
     groups = find_groups(table, joints)
-    guesses: list[str] = []
-    notes = list(table.notes)
-    assumed: dict[str, str] = {}
-    time_s, clock = _clock(table, map_file, guesses, assumed)
+    notes, assumed = list(table.notes), {}
+    guesses = [*table.guesses, *([] if clock.name is None else [f"time <- {clock.name} (in {clock.unit})"])]
+    if clock.name is None:
+        assumed["time"] = f"no time stamps; rows are {map_file.rate_hz:g} a second, as the map file says"
+    time_s = clock.time_s
     timed = np.isfinite(time_s)
     if not timed.all():
-        notes.append(f"{table.path.name}: {int((~timed).sum())} of {table.rows} rows have no time and were left out")
+        notes.append(f"{table.short}: {int((~timed).sum())} of {table.rows} rows have no time and were left out")
         time_s = time_s[timed]
-    chosen = _guessed(table, groups, joints, map_file, {clock})
-    for role, rule in map_file.rules.items():
-        if rule.sources:
-            chosen[role] = _by_map(rule, role, table, joints, map_file)
+    chosen, misfits = _guessed(table, groups, joints, map_file, set(clock.columns))
+    unmatched = _mapped(chosen, table, joints, map_file)
+    values = {role: _values(chosen[role], table, role)[timed] for role in ROLES if role in chosen}
+    names = _joint_names(chosen, values, table, joints, map_file, assumed)
     channels: dict[str, RecordedChannel] = {}
-    for role in ROLES:
-        if role not in chosen or map_file.rule(role).absent or map_file.rule(role).constant:
-            continue
-        group = chosen[role]
-        values = _values(group, table, role)[timed]
-        names = group.names
-        if names is None and ROLES[role].width == JOINTS:
-            names = (table.names or {}).get(group.columns[0]) or joints.order
-            if names is not None and len(names) != values.shape[1]:
-                raise LogError(
-                    f"{table.path}: {group.pattern} has {values.shape[1]} columns and 'joints' names {len(names)}; list"
-                    " one joint for each column"
-                )
-            if names is None and values.shape[1] == len(joints.joints):
-                assumed["joint order"] = (
-                    f"the columns of {table.path.name} do not name joints; they are taken in the order of robot.yaml"
-                )
-        elif names is None and ROLES[role].width == ANY:
-            names = (
-                group.columns
-                if len(group.columns) == values.shape[1]
-                else tuple(f"foot {i}" for i in range(values.shape[1]))
-            )
-        if role == "quaternion" and group.axes is None and not map_file.rule(role).sources:
-            assumed["quaternion"] = f"{group.pattern} is taken as w x y z"
-        filled = np.isfinite(values).all(axis=1)
+    for role, numbers in values.items():
+        columns = chosen[role]
+        if role == "quaternion" and columns.axes is None and not map_file.rule(role).sources:
+            assumed["quaternion"] = f"{columns.pattern} is taken as w x y z"
+        filled = np.isfinite(numbers).all(axis=1)
         if not filled.any():
-            notes.append(f"{table.path.name}: {group.pattern} is empty and was left out")
+            notes.append(f"{table.short}: {columns.pattern} is empty and was left out")
             continue
         if not filled.all():
-            notes.append(f"{table.path.name}: {group.pattern} is empty in {int((~filled).sum())} of {table.rows} rows")
-        whole, unit = filled.all(), unit_in(group.pattern, role)
+            empty = int((~filled).sum())
+            notes.append(f"{table.short}: {columns.pattern} is empty in {empty} of {table.rows} rows")
+        whole, unit = filled.all(), unit_in(columns.pattern, role)
         channels[role] = RecordedChannel(
-            time_s if whole else time_s[filled], values if whole else values[filled], group.pattern, names, unit
+            time_s if whole else time_s[filled],
+            numbers if whole else numbers[filled],
+            columns.pattern,
+            names.get(role),
+            unit,
         )
         unit = map_file.rule(role).unit or unit
-        guesses.append(f"{role} <- {group.pattern}" + (f" (in {unit})" if unit else ""))
-    widths = {pattern: _width(group, table) for pattern, group in groups.items()}
-    offered = tuple(f"{pattern} ({width} columns)" if width > 1 else pattern for pattern, width in widths.items())
-    return Recording(table.path, table.kind, channels, tuple(guesses), tuple(notes), assumed, {}, offered)
+        guesses.append(f"{role} <- {columns.pattern}" + (f" (in {unit})" if unit else ""))
+    _off_by_words(channels, chosen, table, timed, time_s, guesses)
+    return Recording(
+        table.path,
+        table.kind,
+        channels,
+        tuple(guesses),
+        tuple(notes),
+        assumed,
+        {},
+        offered(groups.values(), table),
+        table.label or table.path.name,
+        clock,
+        frozenset(role for role in channels if map_file.rule(role).sources),
+        unmatched,
+        misfits,
+    )
 
 
-def unit_in(pattern: str, role: str) -> str | None:
-    """A unit that a column's name gives away, such as 'deg' in 'q_deg_*'."""
-    for word in sorted(words(pattern) & set(UNIT_WORDS)):
-        for unit in (UNIT_WORDS[word], f"{UNIT_WORDS[word]}/s"):
-            if unit in ROLES[role].units:
-                return unit
-    return None
+def _about_one_joint(table: Table, joints: JointNames) -> Table:
+    """A table whose name is a joint's, with columns that name none, is about this joint: 'FL_hip.csv'."""
+    if table.joint is not None or len(joints.joints) < 2:
+        return table
+    found = joints.split(table.label or table.path.stem)
+    if found is None or any(joints.split(name) for name in table.columns):
+        return table
+    if any(width_of(columns, table) == len(joints.joints) for columns in find_groups(table, joints).values()):
+        return table
+    return replace(table, joint=found[1])
 
 
 def _guessed(
-    table: Table, groups: dict[str, ColumnGroup], joints: JointNames, map_file: MapFile, taken: set[str | None]
-) -> dict[str, ColumnGroup]:
+    table: Table, groups: dict[str, ColumnGroup], joints: JointNames, map_file: MapFile, taken: set[str]
+) -> tuple[dict[str, ColumnGroup], dict[str, str]]:
+    """A group for each role, and what would be one for a robot with another number of joints."""
     claims: dict[str, list[ColumnGroup]] = {}
-    n_joints = len(joints.order or joints.joints)
-    for group in groups.values():
-        if group.pattern not in taken:
-            role = role_of(group.pattern, _width(group, table), 0 if group.axes else n_joints, group.names is not None)
-            if role and (role in ("mode", "episode") or group.columns[0] in table.numbers):
-                claims.setdefault(role, []).append(group)
+    misfits: dict[str, str] = {}
+    place = table.label or table.path.stem
+    context = " ".join(sorted(words(place) & PLACE_WORDS))
+    asked = names_asked([place])
+    for columns in groups.values():
+        if taken & set(columns.columns):
+            continue
+        width, named = width_of(columns, table), columns.names is not None
+        fits = (
+            0
+            if columns.axes
+            else width
+            if width in joint_widths(joints, map_file, said_by(columns.pattern, place))
+            else -1
+        )
+        role = role_of(columns.pattern, width, fits, named)
+        if role is None and (named or fits > 0) and context:  # 'targets.csv' with a column for each joint
+            role = role_of(f"{context} {columns.pattern}", width, fits, named)
+        if role and (role in ("mode", "episode") or columns.columns[0] in table.numbers):
+            claims.setdefault(role, []).append(columns)
+        elif role is None and width > 1 and not columns.axes:
+            would_be = role_of(columns.pattern, width, width, named)
+            if would_be in ("joint_position", "target", "action"):
+                key = "target" if would_be == "joint_position" and asked else would_be
+                misfits[key] = f"{columns.pattern} ({width} columns)"
+    if asked and "joint_position" in claims and not {"target", "action"} & set(claims):
+        claims["target"] = claims.pop("joint_position")
+        for role in ("joint_velocity", "torque"):  # that were asked for, too
+            claims.pop(role, None)
+    _refuse_rivals(claims, table, map_file)
+    return {role: rivals[0] for role, rivals in claims.items()}, misfits
+
+
+def _refuse_rivals(claims: dict[str, list[ColumnGroup]], table: Table, map_file: MapFile) -> None:
     if table.kind == "LeRobot" and "action" in claims and not {"action", "target"} & set(map_file.rules):
         raise LogError(
             f"{table.path}: the feature 'action' of a LeRobot folder may hold joint targets or a policy's output; say"
@@ -265,13 +144,34 @@ def _guessed(
         )
     for role, rivals in claims.items():
         if len(rivals) > 1 and role not in map_file.rules:
-            either = " and ".join(group.pattern for group in rivals)
+            either = " and ".join(columns.pattern for columns in rivals)
             raise LogError(
-                f"{table.path}: {either} could each be the {role}; choose one in the map file: '{role}:"
+                f"{table.where}: {either} could each be the {role}; choose one in the map file: '{role}:"
                 f' "{rivals[0].pattern}"\'',
                 argument="map",
             )
-    return {role: rivals[0] for role, rivals in claims.items()}
+
+
+def _mapped(chosen: dict[str, ColumnGroup], table: Table, joints: JointNames, map_file: MapFile) -> dict[str, str]:
+    """Put what the map file says in place of the guesses; by role, why its columns are not in this table."""
+    unmatched: dict[str, str] = {}
+    for role, rule in map_file.rules.items():
+        if rule.absent or rule.constant:
+            chosen.pop(role, None)
+            continue
+        if not rule.applies(table.path.name, table.label):
+            chosen.pop(role, None)
+            unmatched[role] = (
+                f"{map_file.name}: {role} is in {rule.file!r}, but there is no such file or topic{nearest(rule.file, [table.label or table.path.name])}"
+            )
+            continue
+        if rule.sources:
+            try:
+                chosen[role] = _by_map(rule, role, table, joints, map_file)
+            except LogError as reason:
+                chosen.pop(role, None)
+                unmatched[role] = str(reason)
+    return unmatched
 
 
 def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: MapFile) -> ColumnGroup:
@@ -285,14 +185,14 @@ def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: M
         )
     name = rule.sources[0]
     if name in columns:
-        return ColumnGroup(name, (name,), None)
+        return ColumnGroup(name, (name,), (table.joint,) if table.joint else None)
     if "*" not in name:
         _column(name, role, columns, map_file)
     begin, end = name.split("*", 1)
     matched = [column for column in columns if fnmatchcase(column, name.replace("[", "[[]"))]
     if not matched:
         raise LogError(
-            f"{map_file.name}: {role} is {name!r}, which no column of {table.path.name} matches{nearest(name, columns)}"
+            f"{map_file.name}: {role} is {name!r}, which no column of {table.short} matches{nearest(name, columns)}"
         )
     inner = [column[len(begin) : len(column) - len(end)] for column in matched]
     if all(joints.find(label) for label in inner):
@@ -301,7 +201,7 @@ def _by_map(rule: Rule, role: str, table: Table, joints: JointNames, map_file: M
         label.isdigit() for label in inner
     ):  # other joints beside the contract's are no mistake
         return ColumnGroup(name, tuple(matched), tuple(joints.find(label) or label for label in inner))
-    made = _group(
+    made = group(
         name, [(column, int(label) if label.isdigit() else label) for column, label in zip(matched, inner, strict=True)]
     )
     return ColumnGroup(made.pattern, made.columns, None, made.axes)
@@ -312,74 +212,80 @@ def _column(name: str, role: str, columns: Iterable[str], map_file: MapFile) -> 
         raise LogError(f"{map_file.name}: {role} is {name!r}, but there is no such column{nearest(name, columns)}")
 
 
-def _values(group: ColumnGroup, table: Table, role: str) -> np.ndarray:
+def _values(columns: ColumnGroup, table: Table, role: str) -> np.ndarray:
     """The group's numbers, (rows, width); words of a mode or an episode are numbered."""
-    if len(group.columns) == 1 and group.columns[0] in table.texts:
+    if len(columns.columns) == 1 and columns.columns[0] in table.texts:
         if role not in ("mode", "episode"):
-            raise LogError(f"{table.path}: the column {group.columns[0]!r}, for {role}, holds words instead of numbers")
-        return text_codes(table.texts[group.columns[0]])[:, None]
+            raise LogError(
+                f"{table.where}: the column {columns.columns[0]!r}, for {role}, holds words instead of numbers"
+            )
+        return text_codes(table.texts[columns.columns[0]])[:, None]
     arrays = []
-    for name in group.columns:
+    for name in columns.columns:
         values = table.numbers.get(name)
-        if values is None or (values.ndim == 2 and len(group.columns) > 1):
-            raise LogError(f"{table.path}: the column {name!r}, for {role}, does not hold one number in each row")
+        if values is None or (values.ndim == 2 and len(columns.columns) > 1):
+            raise LogError(f"{table.where}: the column {name!r}, for {role}, does not hold one number in each row")
         arrays.append(values if values.ndim == 2 else values[:, None])
     return np.concatenate(arrays, axis=1).astype(np.float64)
 
 
-def _clock(
-    table: Table, map_file: MapFile, guesses: list[str], assumed: dict[str, str]
-) -> tuple[np.ndarray, str | None]:
-    """Seconds since the first row, and the column they come from."""
-    if map_file.rate_hz is not None:
-        assumed["time"] = f"no time stamps; rows are {map_file.rate_hz:g} a second, as the map file says"
-        return np.arange(table.rows) / map_file.rate_hz, None
-    if map_file.time is not None:
-        name, unit = map_file.time.sources[0], map_file.time.unit
-        _column(name, "time", table.columns, map_file)
-    else:
-        clocks = [
-            name
-            for name in table.numbers
-            if words(name) & CLOCK and words(name) <= CLOCK | set(CLOCK_UNITS) | {"elapsed"}
-        ]
-        if len(clocks) != 1:
-            problem = f"{' and '.join(clocks)} could each be the time" if clocks else "no column is called time"
-            raise LogError(
-                f"{table.path}: {problem}; say which in the map file: 'time: COLUMN', or 'time: {{rate_hz: 50}}'"
-                f" where none was recorded{_offered(table.columns)}",
-                argument="map",
-            )
-        name, unit = clocks[0], None
-    raw = table.numbers.get(name)
-    if raw is None or raw.ndim != 1 or not len(raw):
-        raise LogError(f"{table.path}: the column {name!r} does not hold one time in each row")
-    raw = raw.astype(np.int64) if raw.dtype.kind in "iu" else raw.astype(np.float64)
-    finite = np.isfinite(raw)
-    if not finite.any():
-        raise LogError(f"{table.path}: the column {name!r} holds no times")
-    relative = (raw - raw[finite][0]).astype(
-        np.float64
-    )  # subtracted before it is a float, which cannot hold nanoseconds since 1970
-    unit = (
-        map_file.time_unit
-        or unit
-        or next((CLOCK_UNITS[word] for word in words(name) if word in CLOCK_UNITS), None)
-        or _unit_of(relative[finite])
-    )
-    guesses.append(f"time <- {name} (in {unit})")
-    return relative * TIMES[unit], name
+def _joint_names(
+    chosen: dict[str, ColumnGroup],
+    values: dict[str, np.ndarray],
+    table: Table,
+    joints: JointNames,
+    map_file: MapFile,
+    assumed: dict[str, str],
+) -> dict[str, tuple[str, ...] | None]:
+    """The names of the columns of each role: as the columns, the file or the map file have them, or by their order."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    unnamed: dict[str, Unnamed] = {}
+    for role, numbers in values.items():
+        columns, width = chosen[role], numbers.shape[1]
+        names = columns.names
+        if names is None and ROLES[role].width == JOINTS:
+            names = (table.names or {}).get(columns.columns[0]) or joints.order
+            if names is not None and len(names) != width:
+                raise LogError(
+                    f"{table.where}: {columns.pattern} has {width} columns and 'joints' names {len(names)}; list one"
+                    " joint for each column"
+                )
+        elif names is None and role == "foot_contact":
+            names = columns.columns if len(columns.columns) == width else tuple(f"foot {i}" for i in range(width))
+        per_joint = ROLES[role].width == JOINTS or (ROLES[role].width == ANY and role == "enabled" and width > 1)
+        if names is None and per_joint:
+            unit = map_file.rule(role).unit or unit_in(columns.pattern, role)
+            with np.errstate(all="ignore"):
+                finite = np.where(np.abs(numbers) < 1e6, numbers, np.nan)
+                known = np.isfinite(finite).any(axis=0)
+                mean = np.where(
+                    known, np.nansum(finite, axis=0) / np.maximum(np.isfinite(finite).sum(axis=0), 1), np.nan
+                )
+            said = said_by(columns.pattern, table.label or table.path.stem)
+            mean = mean * (ROLES[role].units[unit] if unit else 1.0)
+            unnamed[role] = Unnamed(columns.pattern, said, mean, map_file.rule(role).ordered)
+        found[role] = tuple(joints.find(name) or name for name in names) if per_joint and names is not None else names
+    orders, how = joint_order(unnamed, joints, map_file, table.short)
+    if how is not None:
+        assumed["joint order"] = how
+    return {**found, **orders}
 
 
-def _unit_of(time: np.ndarray) -> str:
-    """The unit in which the rows come at a rate that a robot's log can have; seconds where no unit does that."""
-    steps = np.diff(time)
-    typical = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
-    for unit, factor in TIMES.items():
-        if typical > 0 and PLAUSIBLE_HZ[0] < 1 / (typical * factor) <= PLAUSIBLE_HZ[1]:
-            return unit
-    return "s"
-
-
-def _offered(columns: tuple[str, ...]) -> str:
-    return f" (columns: {', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''})"
+def _off_by_words(
+    channels: dict[str, RecordedChannel],
+    chosen: dict[str, ColumnGroup],
+    table: Table,
+    timed: np.ndarray,
+    time_s: np.ndarray,
+    guesses: list[str],
+) -> None:
+    """Where a mode or an event is called off, disabled or the like, the motors do not hold the joints."""
+    if "mode" not in channels or "enabled" in channels or chosen["mode"].columns[0] not in table.texts:
+        return
+    column = chosen["mode"].columns[0]
+    off, words_off = text_matches(table.texts[column], says_off)
+    if off.any():
+        on = (~off)[timed][:, None].astype(np.float64)
+        said = " or ".join(repr(word[:40]) for word in words_off[:4])
+        channels["enabled"] = RecordedChannel(time_s, on, f"{column} is {said}")
+        guesses.append(f"motors off <- {column} is {said}")

@@ -3,6 +3,7 @@ describes it.
 """
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from surefoot.files import is_number, read_yaml
 from surefoot.logs.importing.recording import ROLES, TIMES
 
 OTHERS = ("time", "joints", "motors", "clock")
-RULE_KEYS = ("from", "unit", "sign", "scale", "offset", "shift_s", "order")
+RULE_KEYS = ("from", "file", "unit", "sign", "scale", "offset", "shift_s", "order")
+ROBOT_ORDER, UNITREE_ORDER = "robot.yaml", "unitree"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,16 @@ class Rule:
     order: str = "wxyz"  # of a quaternion
     constant: tuple[float, ...] | None = None
     absent: bool = False  # leave the channel out, though it is there
+    file: str | None = None  # only from files or topics that match this pattern
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it says something about single columns, in an order."""
+        return len(self.sources) > 1 or any(not is_number(value) for value in (self.sign, self.scale, self.offset))
+
+    def applies(self, *places: str) -> bool:
+        """Whether the rule is about a file, group or topic of one of these names."""
+        return self.file is None or any(fnmatchcase(place, self.file) for place in places)
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class MapFile:
     time_unit: str | None = None  # of whichever column holds the time
     rate_hz: float | None = None  # time = row / rate, where no time was recorded
     joints: tuple[str, ...] | dict[str, str] | None = None  # order of unnamed columns, or other names for joints
-    motors: tuple[str | None, ...] | None = None  # joint of each Unitree motor
+    motors: tuple[str | None, ...] | str | None = None  # joint of each motor, or the name of a known order
     clock: str | None = None  # of ROS messages: 'header' or 'log'
 
     def rule(self, role: str) -> Rule:
@@ -108,8 +120,18 @@ def _rule(value: Any, role: str, path: Path) -> Rule:
     if order not in ("wxyz", "xyzw"):
         raise LogError(f"{path}: order of {role} is {shown(order)}; it must be wxyz or xyzw")
     sources = (source,) if isinstance(source, str) else _names(source, role, path)
+    file = value.get("file")
+    if file is not None and not isinstance(file, str):
+        raise LogError(f"{path}: file of {role} is {shown(file)}; it must be the name of a file or topic, or a pattern")
     return Rule(
-        sources, unit, value.get("sign", 1.0), value.get("scale", 1.0), value.get("offset", 0.0), float(shift), order
+        sources,
+        unit,
+        value.get("sign", 1.0),
+        value.get("scale", 1.0),
+        value.get("offset", 0.0),
+        float(shift),
+        order,
+        file=file,
     )
 
 
@@ -154,12 +176,12 @@ def _joints(value: Any, path: Path) -> tuple[str, ...] | dict[str, str] | None:
     )
 
 
-def _motors(value: Any, path: Path) -> tuple[str | None, ...] | None:
-    if value is None:
-        return None
+def _motors(value: Any, path: Path) -> tuple[str | None, ...] | str | None:
+    if value is None or value in (ROBOT_ORDER, UNITREE_ORDER):
+        return None if value is None else str(value)
     if not isinstance(value, list) or not all(name is None or isinstance(name, str) for name in value):
         raise LogError(
             f"{path}: motors is {shown(value)}; write the joint of motor 0, 1, 2 and so on, null for a motor"
-            " without one"
+            f" without one, or '{UNITREE_ORDER}', or '{ROBOT_ORDER}' for its order"
         )
     return tuple(value)

@@ -1,6 +1,8 @@
 """MCAP files, record by record from the beginning: a file without its end gives what was written before the break.
 
-The index at the end of a file is not used: a robot that loses power never writes it. https://mcap.dev/spec
+The index at the end of a file is not used: a robot that loses power never writes it. https://mcap.dev/spec. The reader of
+the `mcap` package stops with an exception where a file breaks off, and unpacks chunks of any size; this one gives what
+was written before, and bounds what it unpacks.
 """
 
 import struct
@@ -29,7 +31,8 @@ class Topic(NamedTuple):
 
     name: str
     kind: str  # message type
-    encoding: str
+    encoding: str  # of the messages: cdr, ros1, json, protobuf
+    schema: bytes = b""  # that describes the messages, where the file has one
 
 
 class Message(NamedTuple):
@@ -84,7 +87,7 @@ class _McapScan:
     def __init__(self, path: Path, wanted: Callable[[Topic], bool], notes: list[str]) -> None:
         self.path, self.wanted, self.notes = path, wanted, notes
         self.packed = self.unpacked = 0  # bytes of chunks so far
-        self.schemas: dict[int, str] = {}
+        self.schemas: dict[int, tuple[str, bytes]] = {}
         self.topics: dict[int, Topic | None] = {}
 
     def record(self, opcode: int, content: bytes, length: int, begin: int) -> Iterator[Message]:
@@ -103,11 +106,15 @@ class _McapScan:
                     yield Message(topic, log_ns, content[22:])
             elif opcode == SCHEMA:
                 (number,) = struct.unpack_from("<H", content)
-                self.schemas[number] = _text(content, 2)[0]
+                name, at = _text(content, 2)
+                at = _text(content, at)[1]  # the encoding of the schema, which follows from that of the messages
+                (size,) = struct.unpack_from("<I", content, at)
+                self.schemas[number] = name, content[at + 4 : at + 4 + size]
             elif opcode == CHANNEL:
                 number, schema = struct.unpack_from("<HH", content)
                 name, at = _text(content, 4)
-                topic = Topic(name, self.schemas.get(schema, ""), _text(content, at)[0])
+                kind, described = self.schemas.get(schema, ("", b""))
+                topic = Topic(name, kind, _text(content, at)[0], described)
                 self.topics[number] = topic if self.wanted(topic) else None
         except (struct.error, UnicodeDecodeError):
             self.notes.append(f"{self.path.name}: a record at byte {begin} is damaged and was left out")

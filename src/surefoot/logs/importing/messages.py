@@ -33,6 +33,7 @@ class TopicData:
 
     name: str
     kind: str
+    ros1: bool = False  # how its messages are written
     parts: list[Part] = field(default_factory=list)
     count: int = 0
     broken: int = 0
@@ -56,7 +57,7 @@ class TopicData:
         """Turn what was taken into arrays."""
         if not self._raw:
             return
-        blocks, broken = decode(self._raw, self.kind)
+        blocks, broken = decode(self._raw, self.kind, self.ros1)
         stamps = np.array(self._log_ns, dtype=np.int64)
         for block in blocks:
             header = (
@@ -112,6 +113,7 @@ def fields_of(kind: str, block: Block) -> dict[str, np.ndarray]:
             ("joint_velocity", "dq"),
             ("torque", "tau_est"),
             ("motor_temperature", "temperature"),
+            ("enabled", "mode"),  # 0: the motor is off
         )
     }
     found |= {"gyro": take("imu_state.gyroscope"), "quaternion": take("imu_state.quaternion")}

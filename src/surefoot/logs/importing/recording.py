@@ -38,9 +38,33 @@ ROLES = {
     "motor_temperature": Role("motor_temperature_c", JOINTS),
     "battery": Role("battery_v", 1, units={"V": 1.0, "mV": 1e-3}),
     "foot_contact": Role("foot_contact", ANY),
+    "enabled": Role(None, ANY, hold=True),  # 0 where a motor does not hold its joint
     "mode": Role(None, 1, hold=True),
     "episode": Role(None, 1, hold=True),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """The time of a table's rows or of a bag's messages, as numbers since the first one."""
+
+    name: str | None  # of the column; None where the rows were counted
+    columns: tuple[str, ...]  # that it is made of
+    ticks: np.ndarray  # (rows,) float64
+    origin: int | float  # the number of the first row
+    unit: str  # of both
+    said: bool = True  # by a name, the map file or the caller; otherwise it is a guess
+
+    @property
+    def time_s(self) -> np.ndarray:
+        """Seconds since the first row, (rows,)."""
+        return self.ticks * TIMES[self.unit]
+
+    def after_s(self, other: "Clock") -> float:
+        """How much later the first row is than another clock's."""
+        if self.unit == other.unit:  # subtracted as integers: a float cannot hold nanoseconds since 1970
+            return float(self.origin - other.origin) * TIMES[self.unit]
+        return float(self.origin) * TIMES[self.unit] - float(other.origin) * TIMES[other.unit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +80,7 @@ class RecordedChannel:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One file or folder, read."""
+    """One file or folder, read; or one of the streams that make a recording together."""
 
     path: Path
     kind: str
@@ -66,3 +90,39 @@ class Recording:
     assumed: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     offered: tuple[str, ...] = ()  # columns or topics, for the sentence about a missing one
+    label: str = ""  # of a stream: its file, group or topic
+    clock: Clock | None = None
+    by_map: frozenset[str] = frozenset()  # roles that the map file gave their columns
+    unmatched: dict[str, str] = field(
+        default_factory=dict
+    )  # roles whose columns are not here, as the map file has them
+    # by role, what would be it for a robot with another number of joints, as 'positions (23 columns)'
+    misfits: dict[str, str] = field(default_factory=dict)
+    parts: tuple[Path, ...] = ()  # the files of its streams, where it was put together
+
+    @property
+    def name(self) -> str:
+        """What it is called in notes: its file or folder, or the files that it was put together from."""
+        return _together(self.parts) if self.parts else self.path.name
+
+    @property
+    def where(self) -> str:
+        """The same with folders, for a sentence that refuses it."""
+        return _together(self.parts) if self.parts else str(self.path)
+
+    def covers(self, role: str, joints: tuple[str, ...]) -> bool:
+        """Whether a channel is there with all joints of the robot."""
+        channel = self.channels.get(role)
+        return channel is not None and (channel.names is None or set(joints) <= set(channel.names))
+
+    def complete(self, joints: tuple[str, ...]) -> bool:
+        """Whether a log can be made from this recording alone."""
+        return self.covers("joint_position", joints) and any(self.covers(role, joints) for role in ("target", "action"))
+
+
+def _together(files: tuple[Path, ...]) -> str:
+    """'control.csv + state.csv', with the folder where they have one."""
+    names = [file.name for file in files]
+    joined = " + ".join(names) if len(names) <= 3 else f"{' + '.join(names[:2])} + {len(names) - 2} more"
+    folder = files[0].parent.name
+    return f"{folder} ({joined})" if folder else joined

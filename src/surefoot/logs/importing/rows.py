@@ -45,12 +45,12 @@ def control_rows(
     channels: dict[str, RecordedChannel], recording: Recording, contract: Contract, story: ImportNotes
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The recording's rows by column of the log, and its rate; gaps are never bridged."""
-    name = recording.path.name
+    name = recording.name
     position = channels["joint_position"]
     step_s, dt_s = period(position.time_s), contract.control_dt_s
     _refuse_clock(step_s, contract, recording)
     gap_s = PAUSE_PERIODS * max(step_s, dt_s) + ROUNDING_S
-    runs = _runs(channels, gap_s, name, story)
+    runs = _runs(channels, _switched_off(channels, contract, name, story), gap_s, name, story)
     _fill_in(channels, runs, contract, step_s, name, story)
     if "command" not in channels:
         story.assumed["command"] = "no command was recorded; zero was written (say 'command: ...' in the map file)"
@@ -72,7 +72,7 @@ def control_rows(
 def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> None:
     if not step_s:
         raise LogError(
-            f"{recording.path}: its time never advances; the time column or clock is wrong ('time:' in the map file)"
+            f"{recording.where}: its time never advances; the time column or clock is wrong ('time:' in the map file)"
         )
     if not FASTEST_S < step_s <= SLOWEST_PERIODS * contract.control_dt_s:
         unit = unit_of_step(step_s, contract.control_dt_s)
@@ -83,20 +83,50 @@ def _refuse_clock(step_s: float, contract: Contract, recording: Recording) -> No
             else f"its time may be in {unit}: give the time unit {unit}, or {way}"
         )
         raise LogError(
-            f"{recording.path}: its rows are {step_s:.4g} s apart, for a robot that is controlled"
+            f"{recording.where}: its rows are {step_s:.4g} s apart, for a robot that is controlled"
             f" {contract.control_hz:g} times a second; {way}",
             argument="map" if unit is None else "time_unit",
         )
 
 
-def _runs(channels: dict[str, RecordedChannel], gap_s: float, name: str, story: ImportNotes) -> list[slice]:
-    """Samples of the joint positions without a gap, a jump of time, or a change of mode or episode between them."""
+def _switched_off(
+    channels: dict[str, RecordedChannel], contract: Contract, name: str, story: ImportNotes
+) -> np.ndarray:
+    """At which samples of the joint positions a motor did not hold its joint, (samples,); these are cut out."""
+    position, enabled = channels["joint_position"], channels.pop("enabled", None)
+    off = np.zeros(len(position.time_s), dtype=bool)
+    if enabled is None:
+        return off
+    own = [i for i, joint in enumerate(enabled.names or ()) if joint in contract.joints]
+    on = np.asarray((enabled.values[:, own] if own else enabled.values).astype(bool).all(axis=1))
+    if not on.any():
+        story.notes.append(f"{name}: by {enabled.source} the motors were never on; it was not used")
+        return off
+    if enabled.time_s is position.time_s:
+        off = ~on
+    else:
+        risen = rising(enabled.time_s)
+        held, known = hold(enabled.time_s[risen], on[risen], position.time_s, np.inf)
+        off = known & ~held
+    phases = int((np.diff(off.astype(int), prepend=0) == 1).sum())
+    if phases:
+        what = "1 phase with motors off was" if phases == 1 else f"{phases} phases with motors off were"
+        story.notes.append(f"{name}: {what} cut out, {int(off.sum())} of {len(off)} samples, by {enabled.source}")
+    return off
+
+
+def _runs(
+    channels: dict[str, RecordedChannel], off: np.ndarray, gap_s: float, name: str, story: ImportNotes
+) -> list[slice]:
+    """Samples of the joint positions with the motors on, and without a gap, a jump of time, or a change of mode or
+    episode between them.
+    """
     position = channels["joint_position"]
-    cuts = np.abs(np.diff(position.time_s)) > gap_s
+    cuts = (np.abs(np.diff(position.time_s)) > gap_s) | (off[1:] != off[:-1])
     for role in ("mode", "episode"):
         if role in channels and channels[role].time_s is position.time_s:
             cuts |= np.diff(channels[role].values[:, 0]) != 0
-    spans = _spans(np.flatnonzero(cuts) + 1, len(position.time_s))
+    spans = [(a, b) for a, b in _spans(np.flatnonzero(cuts) + 1, len(position.time_s)) if not off[a]]
     runs = [slice(a, b) for a, b in spans if b - a >= FEWEST_ROWS]
     if len(runs) < len(spans):
         story.notes.append(f"{name}: {len(spans) - len(runs)} pieces shorter than {FEWEST_ROWS} rows were left out")
@@ -267,8 +297,8 @@ def _episodes(
         story.notes.append(f"{name}: {len(spans) - len(kept)} pieces shorter than {FEWEST_ROWS} rows were left out")
     if len(kept) > 1:
         story.notes.append(
-            f"{name}: cut into {len(kept)} episodes at gaps longer than {gap_s:.3g} s, jumps of time, or changes of"
-            " mode or episode"
+            f"{name}: cut into {len(kept)} episodes at gaps longer than {gap_s:.3g} s, jumps of time, motors off, or changes"
+            " of mode or episode"
         )
     pick = np.concatenate([np.zeros(0, dtype=int), *(np.arange(a, b) for a, b in kept)])
     lengths = [b - a for a, b in kept]

@@ -13,15 +13,23 @@ from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.messages import Part, TopicData
 from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import JOINTS, ROLES, RecordedChannel
+from surefoot.logs.importing.streams import joined_joints
 from surefoot.logs.importing.unitree import COMMANDS, LEGS, POSITION_OFF, STATES, motor_joints
 
 SAME_CLOCK_S = 0.5  # a header stamp this near to the recorder's clock is of the same clock, and the better one
 
 
 def topic_channel(
-    role: str, topic: TopicData, joints: JointNames, map_file: MapFile, start_ns: int, path: Path, notes: list[str]
+    role: str,
+    topic: TopicData,
+    joints: JointNames,
+    map_file: MapFile,
+    start_ns: int,
+    path: Path,
+    notes: list[str],
+    some: bool = False,
 ) -> RecordedChannel | None:
-    """What a topic says about a role; None where its messages leave that empty."""
+    """What a topic says about a role; None where its messages leave that empty. It may be about `some` joints only."""
     key = _key(role, topic)
     parts = [part for part in topic.parts if key in part.fields]
     if not parts:
@@ -31,15 +39,34 @@ def topic_channel(
     names: tuple[str, ...] | None = None
     if role == "foot_contact" and topic.kind in STATES:
         names = LEGS
-    elif ROLES[role].width == JOINTS and topic.kind in (*STATES, *COMMANDS):
+    elif (ROLES[role].width == JOINTS or role == "enabled") and topic.kind in (*STATES, *COMMANDS):
         parts, names = [_of_motors(part, topic.kind, joints, map_file) for part in parts], joints.joints
     elif ROLES[role].width == JOINTS and any(part.names for part in parts):
-        parts, names = _of_names(parts, joints, topic, path, notes), joints.joints
+        sets = _of_names(parts, joints, topic, path, notes, some)
+        if len(sets) > 1:
+            each = [_channel(role, own, of, topic, map_file, start_ns, path, notes) for of, own in sets.items()]
+            return joined_joints(role, [channel for channel in each if channel is not None], joints)
+        ((names, parts),) = sets.items()
     elif ROLES[role].width == JOINTS:
         widths = [part.fields[key].shape[1] for part in parts]
         width = max(set(widths), key=widths.count)
         parts = [part for part in parts if part.fields[key].shape[1] == width]
         names = joints.order if joints.order and len(joints.order) == width else None
+    return _channel(role, parts, names, topic, map_file, start_ns, path, notes)
+
+
+def _channel(
+    role: str,
+    parts: list[Part],
+    names: tuple[str, ...] | None,
+    topic: TopicData,
+    map_file: MapFile,
+    start_ns: int,
+    path: Path,
+    notes: list[str],
+) -> RecordedChannel | None:
+    """A channel from messages, in the order in which they came."""
+    key = _key(role, topic)
     order = np.argsort(np.concatenate([part.order for part in parts]), kind="stable")
     values = np.concatenate([part.fields[key] for part in parts])[order].astype(np.float64)
     if topic.kind in COMMANDS:
@@ -84,29 +111,44 @@ def _of_motors(part: Part, kind: str, joints: JointNames, map_file: MapFile) -> 
     )
 
 
-def _of_names(parts: list[Part], joints: JointNames, topic: TopicData, path: Path, notes: list[str]) -> list[Part]:
-    """The messages that name every joint, in the contract's order; messages of other joints are left out."""
-    whole, left = [], 0
+def _of_names(
+    parts: list[Part], joints: JointNames, topic: TopicData, path: Path, notes: list[str], some: bool
+) -> dict[tuple[str, ...], list[Part]]:
+    """The messages that name every joint, in the contract's order; where none does, those of different joints by their
+    names. Messages of other joints are left out.
+    """
+    whole: list[Part] = []
+    pieces: dict[tuple[str, ...], list[Part]] = {}
+    left = 0
     for part in parts:
         found = [joints.find(name) for name in part.names or ()]
-        if set(joints.joints) <= set(found):
-            index = [found.index(joint) for joint in joints.joints]
-            whole.append(replace(part, fields={role: values[:, index] for role, values in part.fields.items()}))
-        else:
-            left += len(part.order)
-    if not whole:
-        there = {joints.find(name) for part in parts for name in part.names or ()}
-        missing = [joint for joint in joints.joints if joint not in there]
-        why = (
-            f"lacks the joints {', '.join(missing)}; it names {', '.join(parts[0].names or ())} (other names? 'joints:"
-            " {theirs: ours}' in the map file)"
-            if missing
-            else "has no message with all joints of the robot; joints in separate messages cannot be put together"
+        mine = tuple(joint for joint in joints.joints if joint in found)
+        picked = replace(
+            part, fields={role: values[:, [found.index(j) for j in mine]] for role, values in part.fields.items()}
         )
-        raise LogError(f"{path}: {topic.name} {why}")
-    if left:
-        notes.append(f"{path.name}: {left} messages of {topic.name} without all joints were left out")
-    return whole
+        if mine == joints.joints:
+            whole.append(picked)
+        elif mine:
+            pieces.setdefault(mine, []).append(picked)
+        if mine != joints.joints:
+            left += len(part.order)
+    if whole:
+        if left:
+            notes.append(f"{path.name}: {left} messages of {topic.name} without all joints were left out")
+        return {joints.joints: whole}
+    there = [joint for names in pieces for joint in names]
+    if len(there) == len(set(there)) and pieces and (some or set(there) == set(joints.joints)):
+        if not some:
+            notes.append(f"{path.name}: messages of {topic.name} are about some joints each and were put together")
+        return pieces
+    missing = [joint for joint in joints.joints if joint not in there]
+    why = (
+        f"lacks the joints {', '.join(missing)}; it names {', '.join(parts[0].names or ())} (other names? 'joints:"
+        " {theirs: ours}' in the map file)"
+        if missing
+        else "has no message with all joints of the robot, and its messages overlap in the joints that they name"
+    )
+    raise LogError(f"{path}: {topic.name} {why}")
 
 
 def _stamps(parts: list[Part], order: np.ndarray, topic: TopicData, map_file: MapFile, notes: list[str]) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from surefoot.errors import LogError, nearest
-from surefoot.logs.importing.mapping import MapFile
+from surefoot.logs.importing.mapping import ROBOT_ORDER, MapFile
 from surefoot.logs.importing.names import plain
 
 STATES = ("unitree_go/msg/LowState", "unitree_hg/msg/LowState")
@@ -57,11 +57,25 @@ DEFINITIONS = {
 }
 
 
-def motor_joints(joints: Sequence[str], map_file: MapFile, family: str) -> list[str | None]:
-    """The joint of each motor, in the messages' order; None for a motor without one."""
-    count = MOTORS[family]
-    if map_file.motors is not None:
-        if len(map_file.motors) > count:
+def unitree_order(joints: Sequence[str]) -> tuple[str, ...] | None:
+    """The joints of a quadruped in the order of Unitree's motors; None where its joints are not called so."""
+    found: list[str] = []
+    for leg in LEGS:
+        for part in PARTS:
+            matches = [joint for joint in joints if {leg.lower(), part} <= set(plain(joint).split("_"))]
+            if len(matches) != 1:
+                return None
+            found.append(matches[0])
+    return tuple(found) if set(found) == set(joints) else None
+
+
+def motor_joints(joints: Sequence[str], map_file: MapFile, family: str | None) -> list[str | None]:
+    """The joint of each motor, in the order of a family's messages, or as many as the map file lists; None for a motor
+    without one.
+    """
+    count = MOTORS[family] if family is not None else None
+    if isinstance(map_file.motors, tuple):
+        if count is not None and len(map_file.motors) > count:
             raise LogError(
                 f"{map_file.name}: motors lists {len(map_file.motors)} joints; a {family} message has {count} motors"
             )
@@ -70,18 +84,15 @@ def motor_joints(joints: Sequence[str], map_file: MapFile, family: str) -> list[
                 raise LogError(
                     f"{map_file.name}: motors names {name!r}, which is not a joint of the robot{nearest(name, joints)}"
                 )
-        return [*map_file.motors, *[None] * (count - len(map_file.motors))]
-    found: list[str | None] = []
-    for leg in LEGS:
-        for part in PARTS:
-            wanted = {leg.lower(), part}
-            matches = [joint for joint in joints if wanted <= set(plain(joint).split("_"))]
-            found.append(matches[0] if len(matches) == 1 else None)
-    if family != "unitree_go" or set(found) != set(joints):
+        return [*map_file.motors, *[None] * ((count or 0) - len(map_file.motors))]
+    if map_file.motors == ROBOT_ORDER:
+        return [*joints, *[None] * ((count or 0) - len(joints))]
+    found = unitree_order(joints)
+    if family != "unitree_go" or found is None:
         raise LogError(
             f"the motors of {family} messages cannot be matched with the joints {', '.join(joints[:3])}, ... of the"
             " robot; list the joint of motor 0, 1, 2 and so on in the map file: 'motors: [...]', null for a motor"
             " without one",
             argument="map",
         )
-    return [*found, *[None] * (count - len(found))]
+    return [*found, *[None] * (MOTORS[family] - len(found))]
