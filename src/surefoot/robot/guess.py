@@ -17,6 +17,7 @@ import yaml
 
 from surefoot.errors import RobotError
 from surefoot.files import yaml_comment
+from surefoot.robot.imu import imu_sites
 from surefoot.robot.load import FREE, ONE_AXIS
 from surefoot.robot.mirror import Symmetry, find_symmetry
 from surefoot.robot.model import compile_spec, load_spec
@@ -56,7 +57,7 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
         j: _gains(model, j, limits[j].value, float(mass[model.jnt_dofadr[j], model.jnt_dofadr[j]])) for j in joints
     }
     given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
-    imu = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
+    imu = [site for site in imu_sites(model, model.body(base).name) if "imu" in site.lower()]
     where = os.path.relpath(model_path, folder or model_path.parent)
     names = {j: model.joint(j).name for j in joints}
     lines = [
@@ -72,7 +73,7 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
         f"model: {_word(where)}",
         f"base: {_word(model.body(base).name)}{MARK}the body with the free joint",
         (
-            f"imu: {_word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
+            f"imu: {_word(imu[0])}{MARK}a site on the base, or fixed to it, with 'imu' in its name"
             if imu
             else (
                 "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit"
