@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot.robot.load import Mirror, Robot
+from surefoot.robot.loops import follower_lines
 from surefoot.robot.missing import told
 
 ROUNDED = "~"  # marks a number that is shown with fewer digits than it has
@@ -80,6 +81,7 @@ def _fact_table(robot: Robot) -> Table:
         "commands": "; ".join(f"{name} {number(low)} to {number(high)} {unit}" for name, (low, high), unit in ranges),
         "symmetry": _symmetry(robot.mirror, contract.joints),
         "passive": ", ".join(robot.passive_joints),
+        "loops": _loops(robot),
         "scene": _scene(robot.static_geoms),
         "files": told(robot.left_out),
         "contract": contract.hash,
@@ -104,6 +106,14 @@ def _observation(robot: Robot) -> str:
         lines.append(f"{start:3d}..{start + size - 1:<3d} {term.name}{scale} ({size}{frames})")
         start += size
     return "\n".join([f"{contract.observation_size} numbers", *lines])
+
+
+def _loops(robot: Robot) -> str:
+    """Motor space and joint space, where the model has loops or couplings."""
+    if not robot.followers:
+        return ""
+    head = "moved by the policy's joints through loops of the model (rad per rad, in the default pose):"
+    return "\n".join([head, *follower_lines(robot.followers)])
 
 
 def _scene(static: int) -> str:
