@@ -94,7 +94,7 @@ class TestAttach:
         with pytest.raises(PolicyError, match=r"raw.onnx does not say.*attach the contract of the robot") as caught:
             OnnxPolicy.load(source)
         assert caught.value.verb == "policy attach"
-        attach_command(source, "go2", tmp_path / "new" / "walk.onnx")
+        attach_command(source, tmp_path / "new" / "walk.onnx", "go2")
         policy = OnnxPolicy.load(tmp_path / "new" / "walk.onnx")
         policy.check(go2)
         assert policy.metadata == {KEPT: "logs/7"}

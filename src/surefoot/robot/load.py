@@ -12,6 +12,8 @@ from surefoot.errors import RobotError, nearest, shown
 from surefoot.files import canonical_json, path_of, read_yaml, sha256
 from surefoot.robot.contract import Contract
 from surefoot.robot.contract_keys import CONTRACT_KEYS, contract_of, positive
+from surefoot.robot.imu import why_no_imu
+from surefoot.robot.loops import Follower, loops_of, settle
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.posture import LEVEL, Posture
 from surefoot.robot.values import match
@@ -34,6 +36,7 @@ OPTIONAL = ("imu", "physics_hz", "base_height_m", "symmetry", "notes", *CONTRACT
 DEFAULT_PHYSICS_HZ = 500.0
 MOST_SUBSTEPS = 10_000
 SLOWEST_PHYSICS_HZ = 50.0  # a foot that falls for 20 ms between two steps is through the floor
+TRUNK = (0.5, 2.0)  # a base's origin is in the trunk if it is within these shares of the centre of mass's height
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
@@ -54,7 +57,7 @@ class Robot:
     path: Path  # the robot.yaml
     model_path: Path
     base: str  # the body with the free joint
-    imu: str | None  # a site on the base; None stands for the base frame itself
+    imu: str | None  # a site on the base or on a body fixed to it; None stands for the base frame itself
     feet: tuple[str, ...]  # names of geoms, or of bodies whose shapes are feet
     physics_hz: float
     base_height_m: float  # of the base's origin, standing in the default pose
@@ -65,6 +68,11 @@ class Robot:
         int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
     )
     hash: str  # of the contract, the other fields and the bytes of the model
+    # The point of the base, in its frame, whose height tells whether the robot stands: the base's origin, or the centre
+    # of mass of the standing robot where the origin is far from it (see `trunk_point`).
+    trunk_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    followers: tuple[Follower, ...] = ()  # passive joints that loops and couplings of the model move with policy joints
+    left_out: tuple[str, ...] = ()  # files of the model that are missing, and only seen
     posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
     own_contract_hash: str | None = None  # of the contract in robot.yaml, where a policy has narrowed its commands
 
@@ -72,6 +80,11 @@ class Robot:
     def name(self) -> str:
         """The robot's name."""
         return self.contract.robot
+
+    @property
+    def trunk_height_m(self) -> float:
+        """Height of the trunk above the floor, standing in the default pose."""
+        return self.base_height_m + self.trunk_m[2]
 
     @property
     def contract_hash(self) -> str:
@@ -146,11 +159,13 @@ def load_robot(name_or_path: str | Path) -> Robot:
         if not isinstance(content[key], str) or not content[key]:
             raise RobotError(f"{path}: {key} is {shown(content[key])}; it must be a name")
     model_path = path.parent / content["model"]
-    model = compile_spec(bare_spec(model_path), model_path)
+    left_out: list[str] = []
+    model = compile_spec(bare_spec(model_path, left_out), model_path)
     joints = _joints(content["joints"], model, path)
     base = _base(content["base"], model, path)
     feet = _feet(content["feet"], model, path)
     contract = contract_of(content, joints, len(feet), model, path)
+    followers = _followers(joints, contract, model, path)
     imu = _imu(content.get("imu"), base, model, path)
     mirror = _mirror(content["symmetry"], joints, path) if content.get("symmetry") else None
     physics_hz = positive(content.get("physics_hz", DEFAULT_PHYSICS_HZ), "physics_hz", path)
@@ -182,6 +197,9 @@ def load_robot(name_or_path: str | Path) -> Robot:
         mass_kg=float(model.body_subtreemass[model.body(base).id]),
         passive_joints=passive,
         static_geoms=_static_geoms(model),
+        followers=followers,
+        left_out=tuple(left_out),
+        trunk_m=trunk_point(model, contract, feet, base),
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
     )
     robot.substeps()
@@ -213,6 +231,7 @@ def upright(model: mujoco.MjModel, contract: Contract, base: str, height_m: floa
     data.qpos[joint_addresses(model, contract.joints)[0]] = contract.pose_rad
     start = model.jnt_qposadr[model.body(base).jntadr[0]]
     data.qpos[start : start + 7] = (0, 0, height_m, 1, 0, 0, 0)
+    settle(model, data, contract.joints)
     mujoco.mj_kinematics(model, data)
     return data
 
@@ -221,6 +240,24 @@ def standing_height(model: mujoco.MjModel, contract: Contract, feet: tuple[str, 
     """Height of the base's origin at which the lowest foot of the upright default pose touches the floor, m."""
     data = upright(model, contract, base)
     return -min(lowest_point(model, data, geom) for foot in feet for geom in foot_geoms(model, foot))
+
+
+def trunk_point(
+    model: mujoco.MjModel, contract: Contract, feet: tuple[str, ...], base: str
+) -> tuple[float, float, float]:
+    """The point of the base, in its frame, whose height tells whether the robot stands.
+
+    That is the base's origin where it is at a height that says so. A model may have its frame at the feet or far above
+    the head, where a share of its height says nothing: then it is the centre of mass of the robot in its default pose.
+    """
+    data = upright(model, contract, base)
+    mujoco.mj_comPos(model, data)
+    centre = data.subtree_com[model.body(base).id]
+    height_m = standing_height(model, contract, feet, base)
+    low, high = (share * (height_m + float(centre[2])) for share in TRUNK)
+    if low <= height_m <= high:
+        return (0.0, 0.0, 0.0)
+    return (float(centre[0]), float(centre[1]), float(centre[2]))
 
 
 def _static_geoms(model: mujoco.MjModel) -> int:
@@ -273,15 +310,21 @@ def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _followers(joints: tuple[str, ...], contract: Contract, model: mujoco.MjModel, path: Path) -> tuple[Follower, ...]:
+    """Refuse loops that do not close in the default pose; what moves with which joint in those that do."""
+    loops = loops_of(model, joints)
+    if loops is None:
+        return ()
+    qpos = loops.settle(np.array(contract.pose_rad))
+    loops.refuse_open(joints, qpos, path)
+    return loops.followers(joints, qpos)
+
+
 def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None:
     if value is None:
         return None
-    sites = [model.site(s).name for s in range(model.nsite) if model.body(model.site_bodyid[s]).name == base]
-    if value not in sites:
-        raise RobotError(
-            f"{path}: imu {shown(value)} is not a site on the base"
-            f" {shown(base)}{nearest(value, sites) if sites else ''}; leave it out to use the base frame"
-        )
+    if (why := why_no_imu(value, model, base)) is not None:
+        raise RobotError(f"{path}: {why}")
     return str(value)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot.errors import WorldsError
 from surefoot.robot.contract import POSITION, VELOCITY
+from surefoot.robot.imu import imu_rotation
 from surefoot.robot.load import Robot, foot_geoms, joint_addresses, upright
 from surefoot.robot.model import compile_spec
 from surefoot.sim.floor import NAME as FLOOR_NAME
@@ -35,6 +36,7 @@ class Scene:
     imu_rotation: np.ndarray | None  # (3, 3) of the IMU site in the base frame; None where it is the identity
     torque_speed: bool
     feet: "FootSensors | None"  # where the feet's sensors are in sensordata, if they were asked for
+    trunk_m: np.ndarray | None  # (3,) in the base frame, whose height tells who stands; None: the base's origin
     reach_m: float  # all feet of the default pose are within this distance of the base's origin, seen from above
 
 
@@ -62,7 +64,9 @@ def build_scene(
     spec.option.timestep = 1.0 / (robot.contract.control_hz * substeps)
     # What is only seen need not be moved along: some 7 % of a step's time on a Go2, and no bit of its result. Masses
     # that come from it stay.
-    spec.compiler.discardvisual = True
+    spec.compiler.discardvisual = (
+        spec.compiler.inertiafromgeom != mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    )  # a model that takes every mass from its shapes needs them all
     # A robot on a floor is one island, and its bodies have few shapes: looking for more of either is some 15 % of a
     # step, and no bit of its result.
     spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
@@ -106,6 +110,7 @@ def build_scene(
         imu_rotation=_imu_rotation(robot, model),
         torque_speed=torque_speed,
         feet=_foot_sensors(robot, model) if feet else None,
+        trunk_m=np.array(robot.trunk_m) if any(robot.trunk_m) else None,
         reach_m=_reach(robot, model),
     )
 
@@ -183,9 +188,7 @@ def _foot_sensors(robot: Robot, model: mujoco.MjModel) -> FootSensors:
 def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:
     if robot.imu is None:
         return None
-    flat = np.zeros(9)
-    mujoco.mju_quat2Mat(flat, model.site(robot.imu).quat)
-    rotation = flat.reshape(3, 3)
+    rotation = imu_rotation(model, robot.imu, robot.base)
     return None if np.array_equal(rotation, np.eye(3)) else rotation
 
 
