@@ -143,7 +143,8 @@ def unit_in(pattern: str, role: str) -> str | None:
     return None
 
 
-def offered(groups: Iterable[ColumnGroup], table: Table) -> tuple[str, ...]:
-    """What there is, for a sentence about what is missing."""
-    widths = ((columns.pattern, width_of(columns, table)) for columns in groups)
+def offered(groups: Iterable[ColumnGroup], table: Table, clock: Iterable[str]) -> tuple[str, ...]:
+    """What there is beside the time, for a sentence about what is missing."""
+    times = set(clock)
+    widths = ((columns.pattern, width_of(columns, table)) for columns in groups if not times & set(columns.columns))
     return tuple(f"{pattern} ({width} columns)" if width > 1 else pattern for pattern, width in widths)

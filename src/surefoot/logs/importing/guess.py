@@ -8,6 +8,7 @@ import numpy as np
 
 from surefoot.errors import LogError, nearest
 from surefoot.logs.importing.columns import ColumnGroup, find_groups, group, offered, role_of, unit_in, width_of
+from surefoot.logs.importing.lerobot import FOLLOWS, LEROBOT, off_motion
 from surefoot.logs.importing.mapping import MapFile, Rule
 from surefoot.logs.importing.motor_order import Unnamed, joint_order, joint_widths, said_by
 from surefoot.logs.importing.names import JointNames
@@ -43,6 +44,8 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile, clock: C
         time_s = time_s[timed]
     chosen, misfits = _guessed(table, groups, joints, map_file, set(clock.columns))
     unmatched = _mapped(chosen, table, joints, map_file)
+    if table.kind == LEROBOT and "action" in chosen and not {"action", "target"} & set(map_file.rules):
+        assumed["action"] = _as_targets(chosen, table)
     values = {role: _values(chosen[role], table, role)[timed] for role in ROLES if role in chosen}
     names = _joint_names(chosen, values, table, joints, map_file, assumed)
     channels: dict[str, RecordedChannel] = {}
@@ -76,7 +79,7 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile, clock: C
         tuple(notes),
         assumed,
         {},
-        offered(groups.values(), table),
+        offered(groups.values(), table, clock.columns),
         table.label or table.path.name,
         clock,
         frozenset(role for role in channels if map_file.rule(role).sources),
@@ -136,12 +139,6 @@ def _guessed(
 
 
 def _refuse_rivals(claims: dict[str, list[ColumnGroup]], table: Table, map_file: MapFile) -> None:
-    if table.kind == "LeRobot" and "action" in claims and not {"action", "target"} & set(map_file.rules):
-        raise LogError(
-            f"{table.path}: the feature 'action' of a LeRobot folder may hold joint targets or a policy's output; say"
-            f" 'target: {claims['action'][0].pattern}' or 'action: {claims['action'][0].pattern}' in the map file",
-            argument="map",
-        )
     for role, rivals in claims.items():
         if len(rivals) > 1 and role not in map_file.rules:
             either = " and ".join(columns.pattern for columns in rivals)
@@ -150,6 +147,23 @@ def _refuse_rivals(claims: dict[str, list[ColumnGroup]], table: Table, map_file:
                 f' "{rivals[0].pattern}"\'',
                 argument="map",
             )
+
+
+def _as_targets(chosen: dict[str, ColumnGroup], table: Table) -> str:
+    """Take the 'action' of a LeRobot folder for joint targets where the joints follow it; refuse to guess otherwise."""
+    action, state = chosen["action"], chosen.get("joint_position")
+    apart = None
+    if state is not None and sorted(state.names or ()) == sorted(action.names or ()):
+        order = [action.names.index(name) for name in state.names] if state.names and action.names else slice(None)
+        apart = off_motion(_values(state, table, "joint_position"), _values(action, table, "action")[:, order])
+    if apart is None or apart > FOLLOWS:
+        raise LogError(
+            f"{table.path}: the feature 'action' of a LeRobot folder may hold joint targets or a policy's output; say"
+            f" 'target: {action.pattern}' or 'action: {action.pattern}' in the map file",
+            argument="map",
+        )
+    chosen["target"] = chosen.pop("action")
+    return f"{action.pattern} is taken as joint targets: the joints follow it, {apart:.2f} of their motion off"
 
 
 def _mapped(chosen: dict[str, ColumnGroup], table: Table, joints: JointNames, map_file: MapFile) -> dict[str, str]:

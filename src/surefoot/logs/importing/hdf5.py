@@ -23,6 +23,7 @@ from surefoot.watchdog import watched
 
 MOST_DATASETS, MOST_DEPTH = 5_000, 12
 MOST_TEXT_ROWS = 1_000_000
+TEXT_S = 3.0  # for a column of texts; a damaged heap of them can lead the library in circles
 INSIDE_MATLAB = "#refs#", "#subsystem#"  # where version 7.3 keeps cells and objects
 
 
@@ -103,12 +104,26 @@ class _Reader:
         self.held += math.prod(shape) * max(kind.itemsize, 8)
         refuse_size(str(self.path), COPIES * self.held, LogError)
         if text:
-            return np.array([str(value)[:200] for value in node.asstr(errors="replace")[()]])
+            with watched(f"reading {name} of {self.path}", seconds=TEXT_S):
+                return np.array([str(value)[:200] for value in node.asstr(errors="replace")[()]])
+        self._refuse_chunks(node, name)
         array = np.asarray(node[()])
         if self.matlab:  # MATLAB's columns come first
             array = array.T
             array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
         return array
+
+    def _refuse_chunks(self, node: Any, name: str) -> None:
+        """Refuse chunks that claim more than the file has: the library allocates what they claim."""
+        if node.chunks is None:
+            return
+        unpacked = math.prod(node.chunks) * node.dtype.itemsize
+        refuse_size(f"{self.path}: a chunk of {name}", unpacked, LogError)
+        stored = [0]
+        if hasattr(node.id, "chunk_iter"):  # since HDF5 1.14
+            node.id.chunk_iter(lambda chunk: stored.append(int(chunk.size)))
+        if max(stored) > self.size:
+            raise LogError(f"{self.path}: a chunk of {name} claims {max(stored)} bytes of {self.size}; it is damaged")
 
     def _left(self, name: str, why: str) -> None:
         if len(self.notes) < 8:

@@ -1,4 +1,7 @@
-"""LeRobot v3 folders: meta/info.json names the features, data/chunk-*/file-*.parquet holds them."""
+"""LeRobot folders: meta/info.json names the features, data/chunk-*/*.parquet holds them.
+
+In version 3 a file holds many episodes (file-000.parquet), in version 2 one (episode_000000.parquet).
+"""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,10 @@ from surefoot.errors import LogError, shown
 from surefoot.files import read_json
 from surefoot.logs.importing.tables import Table, read_parquet
 from surefoot.logs.parquet import check_sum
+
+LEROBOT = "LeRobot"  # the kind of such a table
+# of the motion: joints that follow targets lag and sag by less; a policy's output has another pose and scale
+FOLLOWS = 0.5
 
 
 def read_lerobot(folder: Path) -> Table:
@@ -37,7 +44,7 @@ def read_lerobot(folder: Path) -> Table:
             numbers.update({f"{name}/{entry}": values[:, i] for i, entry in enumerate(entries)})
         else:
             numbers[name] = values
-    return Table(folder, "LeRobot", sum(part.rows for part in parts), numbers, {}, tuple(notes))
+    return Table(folder, LEROBOT, sum(part.rows for part in parts), numbers, {}, tuple(notes))
 
 
 def _features(folder: Path) -> dict[str, Any]:
@@ -59,3 +66,16 @@ def _entries(feature: Any) -> list[str] | None:
         if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
         else None
     )
+
+
+def off_motion(state: np.ndarray, action: np.ndarray) -> float | None:
+    """How far joint positions are from actions, root mean square in units of the positions' own motion; None where
+    nothing moves.
+    """
+    if state.shape != action.shape:
+        return None
+    with np.errstate(all="ignore"):
+        known = np.isfinite(state).all(axis=1) & np.isfinite(action).all(axis=1)
+        motion = float(np.sqrt(np.mean(np.var(state[known], axis=0)))) if known.sum() > 1 else 0.0
+        off = float(np.sqrt(np.mean((state[known] - action[known]) ** 2))) if motion else np.nan
+    return off / motion if motion and np.isfinite(off) else None

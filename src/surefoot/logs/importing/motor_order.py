@@ -69,6 +69,8 @@ def joint_order(
         if verdict is not None and verdict[0]:
             found[role] = _padded(unitree, len(columns.mean))
     order = " ".join(LEGS)
+    if not known:
+        return {}, plain
     if not found:
         return {}, f"{plain}{_why(reasons)} ('motors: unitree' in the map file takes Unitree's {order})"
     which = ", ".join(unnamed[role].pattern for role in found)

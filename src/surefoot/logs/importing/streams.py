@@ -87,6 +87,8 @@ def _left(rest: list[Recording]) -> list[str]:
 def _joined(streams: Sequence[Recording], joints: JointNames, map_file: MapFile) -> Recording:
     """One recording from all streams, on one clock."""
     streams = _on_one_clock(streams)
+    files = tuple(dict.fromkeys(stream.path for stream in streams))
+    where = str(files[0]) if len(files) == 1 else ", ".join(file.name for file in files[:4])
     notes = [note for stream in streams for note in stream.notes]
     channels: dict[str, RecordedChannel] = {}
     guesses: dict[str, None] = {}
@@ -98,16 +100,15 @@ def _joined(streams: Sequence[Recording], joints: JointNames, map_file: MapFile)
             having = [stream for stream in having if stream is home] or having
         if not having:
             continue
-        channels[role], taken = _one_channel(role, having, joints, notes)
+        channels[role], taken = _one_channel(role, having, joints, notes, where)
         home = taken[0] if role == "joint_position" and len(taken) == 1 else home
     for stream in streams:
         for guess in stream.guesses:
             guesses[guess.replace("<- ", f"<- {stream.label}: ", 1)] = None
     empty = [stream for stream in streams if not stream.channels]
     notes += _left(empty)
-    channels = shared_clocks(_overlapping(channels, map_file, notes))
+    channels = shared_clocks(_overlapping(channels, map_file, notes, where))
     first = streams[0]
-    files = tuple(dict.fromkeys(stream.path for stream in streams))
     orders = _orders(streams)
     return replace(
         first,
@@ -170,7 +171,7 @@ def _later(channels: dict[str, RecordedChannel], late_s: float) -> dict[str, Rec
 
 
 def _one_channel(
-    role: str, having: list[Recording], joints: JointNames, notes: list[str]
+    role: str, having: list[Recording], joints: JointNames, notes: list[str], where: str
 ) -> tuple[RecordedChannel, list[Recording]]:
     """The channel of a role that one stream has, or that several have a part of; and those streams."""
     found = [_labelled(stream, role) for stream in having]
@@ -184,7 +185,7 @@ def _one_channel(
     way = f"'{role}: {{from: COLUMNS, file: {having[0].label}}}'"
     if role in MAIN:
         raise LogError(
-            f"{either} could each be the {role}, of streams that are to be one recording; choose one in the map file:"
+            f"{where}: {either} could each be the {role}, of streams that are to be one recording; choose one in the map file:"
             f" {way}, or put recordings of their own into folders of their own",
             argument="map",
         )
@@ -227,7 +228,7 @@ def joined_joints(role: str, parts: Sequence[RecordedChannel], joints: JointName
 
 
 def _overlapping(
-    channels: dict[str, RecordedChannel], map_file: MapFile, notes: list[str]
+    channels: dict[str, RecordedChannel], map_file: MapFile, notes: list[str], where: str
 ) -> dict[str, RecordedChannel]:
     """Refuse streams that were recorded at other times, or that count from other beginnings."""
     position = channels.get("joint_position")
@@ -248,7 +249,7 @@ def _overlapping(
         )
         if role in MAIN:
             raise LogError(
-                f"{apart}: these are no streams of one recording, or their clocks begin at different times; where"
+                f"{where}: {apart}: these are no streams of one recording, or their clocks begin at different times; where"
                 f" they belong together, give the difference in the map file: '{role}: {{from: COLUMNS, shift_s:"
                 " SECONDS}'",
                 argument="map",

@@ -5,7 +5,7 @@ hold the same names are episodes, and stay apart.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class _Group:
 def tables_of(tree: Tree, path: Path, kind: str) -> list[Table]:
     """The tables of a tree of arrays; what belongs to none is named in the notes of the first."""
     names: dict[int, tuple[str, ...]] = {}
+    turned: list[str] = []
+    tree = _upright(tree, _times(tree), turned)
     groups = [group for group in _groups(tree, "", names) if group.rows >= FEWEST]
     timed = [group for group in groups if group.timed]
     # Arrays of another length than those with the time are not sampled with them.
@@ -56,7 +58,38 @@ def tables_of(tree: Tree, path: Path, kind: str) -> list[Table]:
         if sum(other.label == label for other in kept) > 1:
             label = f"{label}/{next(filter(is_clock, group.arrays), group.rows)}".lstrip("/")
         tables.append(_table(group, label if len(kept) > 1 else "", path, kind, names, notes if not tables else []))
+    if turned and tables:
+        said = f"rows <- the second index of {', '.join(turned[:4])}{', ...' if len(turned) > 4 else ''}"
+        tables[0] = replace(tables[0], guesses=(said,))
     return tables
+
+
+def _times(tree: Tree) -> set[int]:
+    """The lengths of all arrays that are called a time."""
+    found: set[int] = set()
+    for name, part in tree.items():
+        if isinstance(part, Mapping):
+            found |= _times(part)
+        elif isinstance(part, np.ndarray) and is_clock(name):
+            found.add(part.size)
+    return found
+
+
+def _upright(tree: Tree, times: set[int], turned: list[str]) -> dict[str, Any]:
+    """The tree with arrays turned whose second index is the time, (n_joints, rows), as MATLAB's users like them."""
+    found: dict[str, Any] = {}
+    for name, part in tree.items():
+        if isinstance(part, Mapping):
+            found[name] = _upright(part, times, turned)
+        elif part.ndim == 2 and len(part) not in times and part.shape[1] in times:
+            found[name] = part.T
+            if len(part) > 1:
+                turned.append(name)
+        else:
+            found[name] = part
+        if isinstance(found[name], np.ndarray) and is_clock(name) and found[name].ndim == 2 and 1 in found[name].shape:
+            found[name] = found[name].reshape(-1)
+    return found
 
 
 def _largest(groups: list[_Group]) -> list[_Group]:

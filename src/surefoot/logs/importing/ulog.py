@@ -1,5 +1,6 @@
 """ULog files of PX4, with pyulog (extra `ulog`): each topic is a table with time stamps in microseconds."""
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def read_ulog(path: Path) -> list[Table]:
     refuse_size(str(path), (LARGER + COPIES) * size, LogError)
     pyulog = need("pyulog", "pyulog", "ulog", path, "a ULog file")
     try:
-        with watched(f"reading {path}"):
+        with watched(f"reading {path}"), contextlib.redirect_stdout(None):  # pyulog prints what it finds damaged
             log: Any = pyulog.ULog(str(path))
             tables = [_table(data, path) for data in log.data_list]
     except LogError:
