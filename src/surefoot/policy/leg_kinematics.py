@@ -72,7 +72,8 @@ def body_of(robot: Robot) -> Body:
     base = model.body(robot.base).id
     places = {name: k for k, name in enumerate(robot.contract.joints)}
     dofs = joint_addresses(model, robot.contract.joints)[1]
-    legs, taken = [], set()
+    legs: list[LegChain] = []
+    taken: set[int] = set()
     for foot in robot.feet:
         geoms = foot_geoms(model, foot)
         bodies = _bodies(model, base, int(model.geom_bodyid[geoms[0]]))
