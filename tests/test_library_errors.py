@@ -55,7 +55,7 @@ CALLS: list[tuple[type[errors.SurefootError], Callable[[SimpleNamespace, Path], 
     (
         errors.RobotError,
         lambda given, folder: sf.load_robot("nowhere.yaml"),
-        "no robot 'nowhere.yaml': give a shipped name (g1, go2, phantomx), or the path of a robot.yaml",
+        "no robot 'nowhere.yaml': give a shipped name (g1, g1-legs, go2, phantomx), or the path of a robot.yaml",
     ),
     (
         errors.RobotError,
@@ -65,7 +65,7 @@ CALLS: list[tuple[type[errors.SurefootError], Callable[[SimpleNamespace, Path], 
     (
         errors.PolicyError,
         lambda given, folder: sf.Case(given.robot, "wolk", given.log),
-        "no policy 'wolk' (did you mean 'walk'?); give one of zero, random, trot, biped, walk, or the path of an .onnx"
+        "no policy 'wolk' (did you mean 'walk'?); give one of zero, random, trot, step, biped, walk, or the path of an .onnx"
         " file",
     ),
     (

@@ -60,7 +60,7 @@ def test_unstable_twin_says_which_rollout_and_leaves_no_file(refused, here) -> N
         ({"--twin": "lost.yaml"}, ("lost.yaml", "no robot 'nowhere/robot.yaml'")),
         ({"--twin": "typo.yaml"}, ("typo.yaml", "unknown key 'armature'", "did you mean 'armature_kgm2'")),
         ({"--twin": "a" * 300}, ("no virtual robot 'aaa",)),
-        ({"--policy": "nonsense"}, ("no policy 'nonsense'", "zero, random, trot")),
+        ({"--policy": "nonsense"}, ("no policy 'nonsense'", "zero, random, trot, step")),
         ({"--policy": "."}, ("is a folder",)),
         ({"--policy": "noise"}, ("not an ONNX file",)),
         ({"--policy": "none.onnx"}, ("none.onnx does not exist",)),

@@ -34,7 +34,7 @@ class TestAgents:
         walk.rename(tmp_path / "policies" / "stroll.onnx")
         moved = dataclasses.replace(go2, path=tmp_path / "robot.yaml")
         assert make_agent("stroll", moved, 1).label == "stroll"
-        with pytest.raises(PolicyError, match=r"did you mean 'stroll'.*zero, random, trot, stroll, or the path"):
+        with pytest.raises(PolicyError, match=r"did you mean 'stroll'.*zero, random, trot, step, stroll, or the path"):
             make_agent("strol", moved, 1)
         with pytest.raises(PolicyError, match="does not exist"):
             make_agent("none.onnx", moved, 1)

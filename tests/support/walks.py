@@ -16,6 +16,11 @@ from surefoot.sim.twin import Twin, load_twin
 POLICIES = {"go2": "walk", "hexapod": "trot"}
 
 
+def built_in(robot: Robot) -> str:
+    """The built-in agent with which a robot walks: on two legs it has to balance."""
+    return "step" if len(robot.feet) == 2 else "trot"
+
+
 def agents(robot: Robot) -> Callable[[int], Agent]:
     return lambda n: make_agent(POLICIES[robot.name], robot, n)
 

@@ -40,7 +40,7 @@ def evaluate_policy(
     gate is that it then stands for 10 s in 90 of 100 episodes, told to stand.
 
     Args:
-        policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot
+        policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot, step
         robot: a shipped robot or the path of a robot.yaml; not needed with --twin
         twin: measure on a virtual robot instead of the nominal one
         episodes: with random commands, and again with pushes

@@ -44,7 +44,7 @@ def measure_gap(
         out: the folder to write into
         robot: a shipped robot or the path of a robot.yaml
         policy: the policy that drove the robot: path of an ONNX file, the name of one that ships with the robot, or
-            zero, random, trot; without it, the one that the log names
+            zero, random, trot, step; without it, the one that the log names
         adaptation: measure against a changed simulator: the folder that fit wrote, a simulator.yaml that gap wrote, or
             any file of a virtual robot; causes are then not looked for
         settle_s: time dropped at the start of every episode, on both sides, s

@@ -39,7 +39,7 @@ def play(
     one --command all the time. A robot that falls is stood up again after a second. No display is needed.
 
     Args:
-        policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot
+        policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot, step
         out: the video to write, .mp4 (H.264) or .gif
         robot: a shipped robot or the path of a robot.yaml; not needed with --twin
         twin: show a virtual robot instead of the nominal one

@@ -27,7 +27,7 @@ def record_log(
     Args:
         twin: a shipped virtual robot (go2-identified, go2-spring, go2-worn, go2-slippery) or the path of a YAML file
         out: the Parquet file to write
-        policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot
+        policy: path of an ONNX policy, the name of one that ships with the robot, or zero, random, trot, step
     """
     claim_record(out)
     console = Console()

@@ -1,6 +1,6 @@
 """The policy: an ONNX file with the robot's contract inside, and sensor readings, in; a batch of actions out.
 
-Built-in agents (zero, random, trot) act through the same interface, to look at a robot before it has a policy.
+Built-in agents (zero, random, trot, step) act through the same interface, to look at a robot before it has a policy.
 It must not know training, simulators or logs.
 """
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from surefoot.policy.observation import Observer
     from surefoot.policy.odometry import LegOdometry
     from surefoot.policy.onnx_policy import OnnxPolicy, attach
+    from surefoot.policy.step import StepAgent, StepGait
     from surefoot.policy.trot import Gait, TrotAgent
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "OnnxPolicy",
     "PolicyAgent",
     "RandomAgent",
+    "StepAgent",
+    "StepGait",
     "TrotAgent",
     "ZeroAgent",
     "attach",
@@ -47,6 +50,7 @@ __getattr__ = lazy_names(
         "write_mlp": "surefoot.policy.export_mlp",
         "Observer": "surefoot.policy.observation",
         **dict.fromkeys(("OnnxPolicy", "attach"), "surefoot.policy.onnx_policy"),
+        **dict.fromkeys(("StepAgent", "StepGait"), "surefoot.policy.step"),
         **dict.fromkeys(("Gait", "TrotAgent"), "surefoot.policy.trot"),
     },
 )

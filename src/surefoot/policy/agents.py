@@ -11,12 +11,13 @@ from surefoot.files import path_of, sha256
 from surefoot.policy.estimate import make_estimator
 from surefoot.policy.observation import Observer
 from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.policy.step import StepAgent
 from surefoot.policy.trot import TrotAgent
 from surefoot.robot import Contract, Robot, Sensors
 from surefoot.robot.posture import POSTURE_KEY, read_posture
 from surefoot.robot.targets import clip_actions
 
-BUILT_IN = ("zero", "random", "trot")
+BUILT_IN = ("zero", "random", "trot", "step")
 LARGEST_COMMAND = 10.0  # m/s or rad/s, of a policy that brings its own range
 
 
@@ -140,7 +141,7 @@ def clipped(action: np.ndarray, contract: Contract) -> np.ndarray:
 
 
 def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) -> Agent:
-    """The agent for 'zero', 'random', 'trot', the name of a policy shipped with the robot, or the path of
+    """The agent for 'zero', 'random', 'trot', 'step', the name of a policy shipped with the robot, or the path of
     an .onnx file.
     """
     name = str(name_or_path)
@@ -150,6 +151,8 @@ def make_agent(name_or_path: str | Path, robot: Robot, n: int, seed: int = 0) ->
         return RandomAgent(seed)
     if name == "trot":
         return TrotAgent(robot)
+    if name == "step":
+        return StepAgent(robot)
     return PolicyAgent(OnnxPolicy.load(find_policy(name, robot)), robot, n)
 
 

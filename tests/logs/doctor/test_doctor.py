@@ -10,6 +10,7 @@ import yaml
 from support import plant
 from support.policy_files import layers
 from support.robot_files import HEXAPOD
+from support.walks import built_in
 
 from surefoot.errors import LogError
 from surefoot.logs import RobotLog, read_log, record, write_log
@@ -87,7 +88,7 @@ class TestCleanLogs:
     def test_nothing_above_a_note_on_a_shipped_twin(self, twin) -> None:
         """One seed here; bench/doctor.py runs twenty."""
         loaded = load_twin(twin)
-        diagnosis = quietly(record(loaded, "trot", rollouts=16, seconds=4.0, seed=2), loaded.robot)
+        diagnosis = quietly(record(loaded, built_in(loaded.robot), rollouts=16, seconds=4.0, seed=2), loaded.robot)
         assert codes(diagnosis, "warning", "error") <= {"too-short"}
 
     @pytest.mark.parametrize("name", ["go2", "hexapod"])
