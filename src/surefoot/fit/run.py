@@ -25,12 +25,11 @@ from surefoot.fit.quantile import Ask, QuantileSearch
 from surefoot.fit.result import FitResult, Point, SearchIteration, Traces
 from surefoot.fit.search import Search, make_search
 from surefoot.gap import measure
+from surefoot.gap.case import Case
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.measure import Measured, robot_side
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog
-from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.sim.network import JointGroup, Network
 from surefoot.sim.parameters import PARAMETERS
@@ -83,10 +82,7 @@ class Fit:
 
     def __init__(
         self,
-        log: RobotLog,
-        schedule: Schedule,
-        robot: Robot,
-        make_agent: Callable[[int], Agent],
+        case: Case,
         settings: FitSettings,
         journal: Journal | None,
         *,
@@ -98,14 +94,16 @@ class Fit:
         """`start` gives values to begin the search at, by the names of knobs; `base` what candidates have
         beside them.
         """
-        self.log, self.robot, self.make_agent, self.settings, self.threads = log, robot, make_agent, settings, threads
-        self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
+        self.robot, self.settings, self.threads = case.robot, settings, threads
+        self.fitted, held = split(case.schedule, settings.held_out, settings.seed)
+        self.case, self.held_case = case.on(self.fitted), None if held is None else case.on(held)
+        robot = case.robot
         space: SearchSpace = make_space(robot, settings)
         self._own = space.base  # as it was before the fit
         self._base = dict(base or {})
         self.space = replace(space, base=replace(space.base, parameters={**space.base.parameters, **self._base}))
         if settings.family.adds is not None and settings.family.curved:
-            seen = robot_side(log, self.fitted, robot, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
+            seen = robot_side(self.case, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
             self._seen: dict[str, np.ndarray] = {name: seen[:, k] for k, name in enumerate(INPUTS)}
             self.space = with_curves(self.space, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
         self.problem = self._problem()
@@ -117,7 +115,7 @@ class Fit:
 
     def run(self) -> FitResult:
         """Do it."""
-        if self.held is None and self.settings.held_out > 0:
+        if self.held_case is None and self.settings.held_out > 0:
             self.remarks.append(
                 "the log is too short to hold episodes back: nothing says how the fit does on commands that it has not"
                 " seen"
@@ -156,11 +154,8 @@ class Fit:
     def _problem(self) -> Problem:
         settings = self.settings
         return Problem(
-            self.log,
-            self.robot,
-            self.make_agent,
+            self.case,
             self.space,
-            self.fitted,
             self.threads,
             cost=settings.cost,
             kinds=settings.kinds,
@@ -225,7 +220,7 @@ class Fit:
         has not seen; empty else.
         """
         factor = self.settings.give_up
-        if factor is None or self.held is None or not isinstance(search, QuantileSearch) or not search.stalled:
+        if factor is None or self.held_case is None or not isinstance(search, QuantileSearch) or not search.stalled:
             return ""
         left = self._measure_held(self.space.at(search.at))
         assert left is not None
@@ -278,25 +273,22 @@ class Fit:
             groups.append(JointGroup(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
         return Network(space.adds, tuple(groups))
 
-    def _measure(self, physics: Physics, stage: str, schedule: Schedule | None = None) -> Measured:
+    def _measure(self, physics: Physics, stage: str, case: Case | None = None) -> Measured:
         if self._show is not None:
             self._show(FitProgress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
         return measure(
-            self.log,
-            schedule or self.fitted,
-            self.robot,
-            self.make_agent,
+            case or self.case,
             physics=physics,
             seed=self.settings.seed + 7,
             threads=self.threads,
-            may_fall=physics is not self._own or schedule is not None,
+            may_fall=physics is not self._own or case is not None,
         )
 
     def _measure_held(self, physics: Physics) -> Measured | None:
         return (
             None
-            if self.held is None
-            else self._measure(physics, "measuring on episodes that were held back", self.held)
+            if self.held_case is None
+            else self._measure(physics, "measuring on episodes that were held back", self.held_case)
         )
 
     # Asking

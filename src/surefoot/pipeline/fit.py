@@ -272,7 +272,7 @@ def run_fit(
         progress("", FitProgress("checking the log"))
     case.refuse_unusable()
     _refuse_falls(case.report)
-    schedule = case.schedule
+    _ = case.schedule  # what cannot be cut into pieces is refused before a journal is begun
     identity = _identity(case, settings)
 
     def journal_of(family: Family, restart: bool = False) -> Journal | None:
@@ -285,10 +285,7 @@ def run_fit(
     def fit_family(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
         name = asked.family.name
         return Fit(
-            case.log,
-            schedule,
-            case.robot,
-            case.driver.make,
+            case,
             asked,
             journal_of(asked.family),
             threads=options.threads,
