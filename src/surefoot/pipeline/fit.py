@@ -17,7 +17,7 @@ from surefoot.fit.judgement import FitJudgement, judge_fit
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult, Point, SearchIteration, Traces, Tried
 from surefoot.fit.run import Fit, FitProgress
-from surefoot.gap import Gap
+from surefoot.gap import Gap, Measured
 from surefoot.gap.case import Case
 from surefoot.gap.match_state import HORIZONS, refuse_clock, refuse_unknown_base
 from surefoot.journal import Journal
@@ -282,9 +282,11 @@ def run_fit(
     for family in {*rungs, *(replace(rung, per_joint=True) for rung in rungs if rung.curved)}:
         journal_of(family, restart)  # other settings are refused before any work
 
+    before: list[tuple[Measured, Measured | None]] = []  # the same for all families: the first measures it
+
     def fit_family(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
         name = asked.family.name
-        return Fit(
+        result = Fit(
             case,
             asked,
             journal_of(asked.family),
@@ -292,7 +294,10 @@ def run_fit(
             progress=None if progress is None else lambda state: progress(name, state),
             start=start,
             base=base,
+            before=before[0] if before else None,
         ).run()
+        before.append((result.before, result.held_before))
+        return result
 
     result = climb(settings, fit_family, rungs)
     warnings = [
