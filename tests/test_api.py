@@ -1,5 +1,6 @@
 """Surefoot as a library: the loop in a few lines, lazy imports, and sentences without command-line options."""
 
+import dataclasses
 import html
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.pages import checked
+from support.toy_loop import TOY
 from support.walks import walked
 
 import surefoot as sf
@@ -62,6 +64,7 @@ def test_results_are_tables_where_they_are_tables(toy_loop) -> None:
         (toy_loop.gap, {"where", "kind", "distance", "floor", "limit"}),
         (toy_loop.fit, {"name", "start", "value", "low", "high"}),
         (toy_loop.verdict, {"simulator", "figure", "before", "after", "change"}),
+        (toy_loop.tuned.after, {"commands", "episodes", "falls", "velocity_error_m_s", "lateral_abs_m"}),
     ):
         table = result.to_dataframe()
         assert isinstance(table, pandas.DataFrame)
@@ -73,6 +76,21 @@ def test_without_pandas_the_sentence_says_what_to_install(toy_loop, monkeypatch)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(sf.SurefootError, match="pip install pandas"):
         toy_loop.gap.to_dataframe()
+
+
+def test_a_policy_is_measured_and_shown() -> None:
+    result = sf.evaluate_policy("trot", twin="go2-slippery", episodes=1, straight_episodes=1, threads=1)
+    assert result.provenance["twin"] == "go2-slippery"
+    assert str(result).startswith("trot on go2-slippery")
+    assert "the gate" in result._repr_html_()
+
+
+def test_the_loop_in_one_call(toy_loop) -> None:
+    """In the folder of a loop that is done nothing is done again."""
+    options = {field.name: getattr(TOY, field.name) for field in dataclasses.fields(TOY)}
+    again = sf.run_loop(twin="go2-identified", policy="walk", out=toy_loop.folder, **options)
+    assert again.run["steps"] == toy_loop.run["steps"]
+    assert again.says in str(again)
 
 
 def test_a_report_of_what_was_read_from_files_is_text(toy_loop, tmp_path) -> None:

@@ -58,7 +58,7 @@ class Stage:
         self.trained_min, self.films = 0.0, True
         for name in ("record", "doctor", "gap", "fit", "finetune", "verdict", "walks"):
             stand_in = self._guarded("video" if name == "walks" else name, getattr(self, f"_{name}"))
-            monkeypatch.setattr(f"surefoot.pipeline.loop.run_{name}", stand_in)
+            monkeypatch.setattr(f"surefoot.pipeline.loop_steps.run_{name}", stand_in)
             if name not in ("doctor", "walks"):  # which are no verb, or call something else
                 monkeypatch.setattr(f"surefoot.cli.{name}.run_{name}", stand_in)
         monkeypatch.setattr("surefoot.pipeline.loop.require_torch", lambda: None)

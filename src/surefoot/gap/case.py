@@ -43,7 +43,7 @@ class Case:
         names. `schedule` gives the pieces of the log to compare; without it, the doctor says which rows are usable.
         `settle_s` is dropped at the start of every episode, `needed_s` is what the doctor asks for.
         """
-        described = robot if isinstance(robot, Robot) else load_robot(str(robot))
+        described = robot if isinstance(robot, Robot) else load_robot(robot)
         if log is None:
             raise GapError("a case needs a log; record one, or import one of your robot's")
         self.log = log if isinstance(log, RobotLog) else read_log(log)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from surefoot.errors import LogError, shown
 from surefoot.files import canonical_json, file_hash, is_number, mark, path_of, write_whole
 from surefoot.logs.parquet import METADATA_KEY, log_metadata, read_table
+from surefoot.shown import Shown
 
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
@@ -42,7 +43,7 @@ WIDTHS = {
 
 
 @dataclass(frozen=True, eq=False)
-class RobotLog:
+class RobotLog(Shown):
     """Episodes, one after the other; arrays have one row per control tick."""
 
     joints: tuple[str, ...]

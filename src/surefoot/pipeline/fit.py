@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
-from surefoot.adapt.adaptation import AdaptedPhysics, adaptation_from_dict, adaptation_to_dict
+from surefoot.adapt.adaptation import AdaptedPhysics
 from surefoot.adapt.export import write_mjcf
 from surefoot.errors import FitError, SurefootError
 from surefoot.files import check_folder, read_json, read_text, write_json, write_text
@@ -25,7 +25,7 @@ from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.artefacts import ADAPTED_MODEL, FIT, FIT_JOURNAL, FIT_PAGE, SIMULATOR, VERSIONS
 from surefoot.pipeline.gap import physics_file
 from surefoot.robot import Robot
-from surefoot.shown import Shown, dataframe
+from surefoot.shown import Shown
 from surefoot.verify.fit_gap import FitGap
 
 FamilyName = Literal["auto", "static", "residual", "action-delta"]
@@ -172,8 +172,7 @@ class PhysicsFit(Shown):
 
     def to_dataframe(self) -> Any:
         """The parameters as a pandas DataFrame: before, after, and the 90 % interval."""
-        rows = [asdict(knob) for knob in self.adaptation.knobs]
-        return dataframe([{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows])
+        return self.adaptation.to_dataframe()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -183,7 +182,7 @@ class PhysicsFit(Shown):
             "held_out_before": self.held_before,
             "held_out_after": self.held_after,
         }
-        written = adaptation_to_dict(self.adaptation)
+        written = self.adaptation.to_dict()
         return {
             "provenance": written.pop("provenance"),
             "knobs": written.pop("knobs"),
@@ -212,7 +211,7 @@ class PhysicsFit(Shown):
         traces = content["traces_rad"]
         written = {**content["adaptation"], "knobs": content["knobs"], "provenance": content["provenance"]}
         return PhysicsFit(
-            adaptation_from_dict(written, robot),
+            Adaptation.from_dict(written, robot),
             FitJudgement(**content["judgement"]),
             Gap.from_dict(before),
             Gap.from_dict(after),
