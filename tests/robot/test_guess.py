@@ -10,7 +10,7 @@ from support.robot_files import BIPED, GO2, HEXAPOD, LEG, tiny_model
 
 from surefoot.errors import RobotError
 from surefoot.robot import Robot, load_robot
-from surefoot.robot.guess import guessed, starter_yaml
+from surefoot.robot.guess import make_starter, starter_yaml
 
 
 def marked(text: str) -> bool:
@@ -51,7 +51,7 @@ def test_starter_loads_and_marks_every_guess(tmp_path: Path, model: Path) -> Non
     assert set(robot.contract.joints) == set(truth.contract.joints)
     assert robot.passive_joints == ()
     assert robot.base_height_m > 0
-    assert set(dict(guessed(text))) >= {
+    assert set(dict(make_starter(tmp_path / "copy" / model.name).guesses)) >= {
         "name",
         "base",
         "feet",

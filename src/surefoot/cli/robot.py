@@ -12,7 +12,7 @@ from surefoot.console import Console, say
 from surefoot.errors import RobotError, SurefootError
 from surefoot.files import allow_overwriting, check_place, write_text
 from surefoot.robot import load_robot
-from surefoot.robot.guess import guessed, starter_yaml
+from surefoot.robot.guess import make_starter
 from surefoot.robot.table import describe
 
 LONGEST_NAME = 100  # characters of a picture's name
@@ -56,11 +56,11 @@ def new(model: Annotated[Path, tyro.conf.Positional], out: Path | None = None, f
     if force:
         allow_overwriting()
     check_place(target, (".yaml", ".yml"))
-    text = starter_yaml(model, target.parent)
-    write_text(target, text)
+    starter = make_starter(model, target.parent)
+    write_text(target, starter.text)
     console = Console()
     say(console, f"wrote {target}; these values are guesses, each with its reason in the file:")
-    for key, why in guessed(text):
+    for key, why in starter.guesses:
         say(console, f"  {key}: {why}")
     try:
         load_robot(target)

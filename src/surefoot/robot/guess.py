@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco
@@ -30,19 +31,44 @@ BRAKE_S = 0.05  # kd is at most kp times this, or a leg's swing would be braked 
 SPEED_RAD_S = 20.0
 OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
 MARK = "  # GUESS: "
+TRAINED_WITH = "a common choice; it must be the one that the policy was trained with"
 ON_JOINT = (
     int(mujoco.mjtTrn.mjTRN_JOINT),
     int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
 )  # an enum is not equal to NumPy's integer
 
 
+Line = tuple[str, str]  # of YAML, and why it is guessed; empty where it is not
+
+
+@dataclass(frozen=True)
+class Starter:
+    """A robot.yaml to begin with."""
+
+    text: str
+    guesses: tuple[tuple[str, str], ...]  # what to review: a key, and the reasons for what it holds
+
+
 def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     """The text of a robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given)."""
+    return make_starter(model_path, folder).text
+
+
+def make_starter(model_path: Path, folder: Path | None = None) -> Starter:
+    """A robot.yaml for a MJCF or URDF model, to lie in `folder` (beside the model if not given), and its guesses."""
     if not model_path.is_file():
         raise RobotError(
             f"the model {model_path} {'is not a file' if model_path.exists() else 'does not exist'}; give the path of"
             " an MJCF (.xml) or URDF (.urdf) file"
         )
+    parts = _parts(model_path, folder or model_path.parent)
+    lines = [f"{text}{MARK}{why}" if why else text for _, part in parts for text, why in part]
+    reasons = {key: " | ".join(dict.fromkeys(why for _, why in part if why)) for key, part in parts}
+    return Starter("\n".join(lines) + "\n", tuple((key, why) for key, why in reasons.items() if why))
+
+
+def _parts(model_path: Path, folder: Path) -> list[tuple[str, list[Line]]]:
+    """The lines of each key, in their order; those without a key are comments and space."""
     spec = load_spec(model_path)
     model = compile_spec(spec, model_path)
     base = _base(model, model_path)
@@ -55,67 +81,61 @@ def starter_yaml(model_path: Path, folder: Path | None = None) -> str:
     gains = {
         j: _gains(model, j, limits[j].value, float(mass[model.jnt_dofadr[j], model.jnt_dofadr[j]])) for j in joints
     }
-    given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
-    imu = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
-    where = os.path.relpath(model_path, folder or model_path.parent)
     names = {j: model.joint(j).name for j in joints}
-    lines = [
+    space: tuple[str, list[Line]] = ("", [("", "")])
+    per_joint = {
+        "pose_rad": pose,
+        "kp_nm_per_rad": {j: kp for j, (kp, _) in gains.items()},
+        "kd_nms_per_rad": {j: kd for j, (_, kd) in gains.items()},
+        "torque_limit_nm": limits,
+        "velocity_limit_rad_s": _speeds(model_path, names),
+    }
+    order = f"{_order(model, base)}; put them in the order of the policy's actions"
+    layout = "a common layout; order and scale ('{name: gyro, scale: 0.25}') must be those of the policy"
+    return [
+        *_head(spec, model, base, model_path, folder),
+        space,
+        ("feet", _feet_lines(guess_feet(model, data, base))),
+        space,
+        ("joints", [("joints:", order), *((f"  - {_word(name)}", "") for name in names.values())]),
+        *((key, _per_joint(key, names, guesses)) for key, guesses in per_joint.items()),
+        ("action_scale_rad", [("action_scale_rad: 0.25", TRAINED_WITH)]),
+        space,
+        ("control_hz", [("control_hz: 50", TRAINED_WITH)]),
+        ("physics_hz", [("physics_hz: 500", "a common choice; a multiple of control_hz")]),
+        space,
+        ("observation", [("observation:", layout), *((f"  - {term}", "") for term in OBSERVATION)]),
+        space,
+        ("symmetry", _symmetry_lines(find_symmetry(model, base, joints))),
+    ]
+
+
+def _head(
+    spec: mujoco.MjSpec, model: mujoco.MjModel, base: int, model_path: Path, folder: Path
+) -> list[tuple[str, list[Line]]]:
+    """What comes first: name, model, base and IMU."""
+    given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
+    sites = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
+    about = [
         yaml_comment(
             f"A starter, written from {model_path.name}. Go through the lines marked GUESS, then run 'surefoot robot"
             " check' on this file."
         ),
         "# A value for each joint may also be one number for all, a list in policy order, or name patterns.",
-        (
-            "name:"
-            f" {_word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}"
-        ),
-        f"model: {_word(where)}",
-        f"base: {_word(model.body(base).name)}{MARK}the body with the free joint",
-        (
-            f"imu: {_word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
-            if imu
-            else (
-                "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit"
-                " in the base frame"
-            )
-        ),
-        "",
-        *_feet_lines(guess_feet(model, data, base)),
-        "",
-        f"joints:{MARK}{_order(model, base)}; put them in the order of the policy's actions",
-        *(f"  - {_word(name)}" for name in names.values()),
-        *_per_joint("pose_rad", names, pose),
-        *_per_joint("kp_nm_per_rad", names, {j: kp for j, (kp, _) in gains.items()}),
-        *_per_joint("kd_nms_per_rad", names, {j: kd for j, (_, kd) in gains.items()}),
-        *_per_joint("torque_limit_nm", names, limits),
-        *_per_joint("velocity_limit_rad_s", names, _speeds(model_path, names)),
-        f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with",
-        "",
-        f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with",
-        f"physics_hz: 500{MARK}a common choice; a multiple of control_hz",
-        "",
-        (
-            f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the"
-            " policy"
-        ),
-        *(f"  - {term}" for term in OBSERVATION),
-        "",
-        *_symmetry_lines(find_symmetry(model, base, joints)),
     ]
-    return "\n".join(lines) + "\n"
-
-
-def guessed(text: str) -> list[tuple[str, str]]:
-    """What to review in a starter: (key, reasons) for each top-level key that holds a guess."""
-    found: dict[str, list[str]] = {}
-    key = ""
-    for line in text.splitlines():
-        if start := re.match(r"(\w+):", line):
-            key = start.group(1)
-        _, mark, why = line.partition(MARK)
-        if mark and not line.startswith("#") and why not in found.setdefault(key, []):
-            found[key].append(why)
-    return [(key, " | ".join(reasons)) for key, reasons in found.items()]
+    no_imu = (
+        "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit in the"
+        " base frame"
+    )
+    imu = (f"imu: {_word(model.site(sites[0]).name)}", "a site on the base with 'imu' in its name") if sites else None
+    named = "the name in the model" if given else "the name of the model file"
+    return [
+        ("", [(line, "") for line in about]),
+        ("name", [(f"name: {_word(given or model_path.stem)}", named)]),
+        ("model", [(f"model: {_word(os.path.relpath(model_path, folder))}", "")]),
+        ("base", [(f"base: {_word(model.body(base).name)}", "the body with the free joint")]),
+        ("imu", [imu or (no_imu, "")]),
+    ]
 
 
 def _base(model: mujoco.MjModel, path: Path) -> int:
@@ -246,43 +266,37 @@ def _speeds(model_path: Path, names: dict[int, str]) -> dict[int, Guess]:
     }
 
 
-def _feet_lines(feet: Sequence[tuple[str, str]]) -> list[str]:
+def _feet_lines(feet: Sequence[tuple[str, str]]) -> list[Line]:
     if not feet:
-        return [
-            f"feet: []{MARK}no colliding shape at the end of a leg comes near the floor; name the geoms or bodies that"
-            " touch it"
-        ]
-    return ["feet:", *_aligned([(f"  - {_word(name)}", why) for name, why in feet])]
+        why = "no colliding shape at the end of a leg comes near the floor; name the geoms or bodies that touch it"
+        return [("feet: []", why)]
+    return [("feet:", ""), *_aligned([(f"  - {_word(name)}", why) for name, why in feet])]
 
 
-def _symmetry_lines(symmetry: Symmetry | str) -> list[str]:
+def _symmetry_lines(symmetry: Symmetry | str) -> list[Line]:
     if isinstance(symmetry, str):
-        return [yaml_comment(f"symmetry:   left out, because {symmetry}")]
+        return [(yaml_comment(f"symmetry:   left out, because {symmetry}"), "")]
     swap = ", ".join(f"{_word(left)}: {_word(right)}" for left, right in symmetry.swap.items())
+    flip = ", ".join(_word(name) for name in symmetry.flip)
     return [
-        "symmetry:",
-        f"  swap: {{{swap}}}{MARK}left and right names come in pairs",
-        (
-            f"  flip: [{', '.join(_word(name) for name in symmetry.flip)}]{MARK}joints whose axis turns its sense in a"
-            " mirror, y being left"
-        ),
+        ("symmetry:", ""),
+        (f"  swap: {{{swap}}}", "left and right names come in pairs"),
+        (f"  flip: [{flip}]", "joints whose axis turns its sense in a mirror, y being left"),
     ]
 
 
-def _per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> list[str]:
+def _per_joint(key: str, names: dict[int, str], guesses: dict[int, Guess]) -> list[Line]:
     """One joint a line, or one line where all are the same for the same reason."""
     first = next(iter(guesses.values()))
     if all(guess == first for guess in guesses.values()):
-        return [f"{key}: {first.value!r}{MARK}{for_comment(first.why)}"]
-    return [
-        f"{key}:",
-        *_aligned([(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()]),
-    ]
+        return [(f"{key}: {first.value!r}", for_comment(first.why))]
+    rows = [(f"  {_word(names[j])}: {guess.value!r}", guess.why) for j, guess in guesses.items()]
+    return [(f"{key}:", ""), *_aligned(rows)]
 
 
-def _aligned(rows: list[tuple[str, str]]) -> list[str]:
+def _aligned(rows: list[Line]) -> list[Line]:
     width = max(len(text) for text, _ in rows)
-    return [f"{text:<{width}}{MARK}{for_comment(why)}" for text, why in rows]
+    return [(f"{text:<{width}}", for_comment(why)) for text, why in rows]
 
 
 def _three_digits(value: float) -> float:
