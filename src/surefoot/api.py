@@ -181,7 +181,7 @@ def run_loop(
     watch: LoopWatch | None = None,
     **options: Any,
 ) -> LoopResult:
-    """All steps, from logs (or a virtual robot that records one) to a verdict, each in a folder of its own inside `out`.
+    """All steps, from logs (or a virtual robot that records one) to a verdict, each in its own folder inside `out`.
 
     The same call continues what was stopped; `restart` forgets it. `watch` is told what happens; by default it draws
     the pages of the steps. `options` are those of `LoopOptions`.

@@ -147,8 +147,8 @@ def read_log(path: str | Path) -> RobotLog:
     episode = arrays["episode"]
     if (episode[1:] < episode[:-1]).any():
         raise LogError(f"{path}: the column 'episode' goes back; the rows of an episode must lie together, in order")
-    # What no clock shows becomes NaN here, once: differences of infinite times are none, and those of huge ones overflow.
-    # The doctor names the rows.
+    # What no clock shows becomes NaN here, once: differences of infinite times are none, and those of huge ones
+    # overflow. The doctor names the rows.
     time_s = arrays["time_s"].astype(np.float64)
     arrays["time_s"] = np.where(np.abs(time_s) <= LATEST, time_s, np.nan)
     return RobotLog(joints=joints, metadata=content, path=path, **arrays)

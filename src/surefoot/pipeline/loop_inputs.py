@@ -141,7 +141,7 @@ def _refuse_other_twin(logs: Sequence[Path], twin: Twin) -> None:
             if source.get("kind") == "virtual robot" and isinstance(known, str) and known != twin.hash:
                 other = f"{name}" if name != twin.name else f"another {name}, with other values,"
                 raise TwinError(
-                    f"{path} was recorded by {other} and not by {twin.name}; give the virtual robot that recorded it, or"
-                    " none",
+                    f"{path} was recorded by {other} and not by {twin.name}; give the virtual robot that recorded it,"
+                    " or none",
                     argument="twin",
                 )
