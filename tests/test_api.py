@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.pages import checked
+from support.robot_files import HEXAPOD
 from support.toy_loop import TOY
 from support.walks import walked
 
@@ -140,6 +141,10 @@ def test_all_names_are_there() -> None:
         _ = sf.nothing
 
 
+def hexapod_physics() -> sf.Physics:
+    return sf.Physics(sf.load_robot(HEXAPOD))
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -149,6 +154,16 @@ def test_all_names_are_there() -> None:
         (lambda log: sf.Case("go2", "walk"), "a case needs a log"),
         (lambda log: sf.measure_gap(sf.Case("go2", "replay", log)), "with the policy in the loop"),
         (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), held_out=0.9), "held_out is 0.9"),
+        (
+            lambda log: sf.fit_physics(sf.Case("go2", "walk", log), family="statik"),
+            "family is 'statik'; it must",
+        ),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), search="cmaes"), "search is 'cmaes'; it must"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), free="mass"), "unknown parameter 'mass'"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), priors="no.yaml"), "no.yaml"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), most_evaluations=0), "most_evaluations is 0"),
+        (lambda log: sf.measure_gap(sf.Case("go2", "walk", log), physics=hexapod_physics()), "another hexapod"),
+        (lambda log: sf.finetune(sf.Case("go2", "walk", log), hexapod_physics(), episodes=-1), "episodes is -1"),
     ],
 )
 def test_sentences_name_no_option(log_file, make, says) -> None:

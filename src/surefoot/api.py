@@ -79,7 +79,7 @@ def fit_physics(
 ) -> PhysicsFit:
     """The physics with which the simulator moves as the robot did, with intervals.
 
-    `options` are those of `FitOptions`; `fix` may be a mapping of parameters to values. `progress` gets the family
+    `options` are those of `FitOptions`; `fix` may be a mapping of parameters to values, `free` a single name. `progress` gets the family
     that is being fitted and a `FitProgress`.
     """
     if isinstance(options.get("fix"), Mapping):

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
 from surefoot.adapt.adaptation import AdaptedPhysics
 from surefoot.adapt.export import write_mjcf
-from surefoot.errors import FitError, SurefootError
-from surefoot.files import check_folder, read_json, read_text, write_json, write_text
+from surefoot.errors import FitError, SurefootError, shown
+from surefoot.files import check_folder, path_of, read_json, read_text, write_json, write_text
 from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_space
 from surefoot.fit.judgement import FitJudgement, judge_fit
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
@@ -74,7 +74,18 @@ class FitOptions:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse what cannot be meant; one name may stand for a tuple of one, and a path may be text."""
+        for name in ("free", "fix"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+        if self.priors is not None:
+            object.__setattr__(self, "priors", path_of(self.priors))
+        for name, known in (("family", get_args(FamilyName)), ("search", get_args(SearchName))):
+            chosen = getattr(self, name)
+            if chosen not in known:
+                raise FitError(f"{name} is {shown(chosen)}; it must be one of {', '.join(known)}", argument=name)
+        if self.most_evaluations < 1:
+            raise FitError(f"most_evaluations is {self.most_evaluations}; it must be a whole number from 1 on")
         if not 0 <= self.held_out <= 0.5:
             raise FitError(f"held_out is {self.held_out:g}; it must be a share from 0 to 0.5")
         if self.seed < 0:

@@ -122,6 +122,11 @@ def run_gap(
         raise GapError(
             "a gap is measured with the policy in the loop; recorded targets that are played again are fitted"
         )
+    if physics is not None and physics.robot.hash != case.robot.hash:
+        raise GapError(
+            f"the physics is of another {physics.robot.name} ({physics.robot.hash[:12]}) than the {case.robot.name} of"
+            f" the case ({case.robot.hash[:12]}); give one of the same robot"
+        )
     if settings.cost in HORIZONS:
         refuse_unknown_base(case.log)
     tell = progress or (lambda stage, done, total: None)
