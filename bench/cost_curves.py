@@ -20,11 +20,9 @@ import numpy as np
 from results import RESULTS, provenance, write_results
 
 from surefoot.files import write_text
-from surefoot.gap import COSTS, Simulator, make_cost, robot_side, schedule_of
+from surefoot.gap import COSTS, Case, Simulator, make_cost, robot_side, schedule_of
 from surefoot.gap.channels import PUBLISHED
 from surefoot.logs import record
-from surefoot.policy.agents import PolicyAgent
-from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.report import Page
 from surefoot.report.charts import ADAPTED, PANEL, ROBOT, SIMULATOR, Bar, Key, Level, Series, bars, line_chart
 from surefoot.sim import Worlds, load_twin
@@ -65,9 +63,9 @@ def curves(noise_nm: float, shift_s: tuple[float, float], rollouts: int, seconds
     log = record(twin, "walk", rollouts=rollouts, seconds=seconds, seed=90_001)
     assert log.gravity is not None
     schedule = schedule_of(log, robot, log.gravity[:, 2] < UPRIGHT)
-    policy = OnnxPolicy.load(robot.path.parent / "policies" / "walk.onnx")
-    simulator = Simulator(robot, lambda n: PolicyAgent(policy, robot, n), schedule, PUBLISHED)
-    side = robot_side(log, schedule, robot, PUBLISHED)
+    case = Case(robot, "walk", log, schedule=schedule)
+    simulator = Simulator(case.driver, schedule, PUBLISHED)
+    side = robot_side(case, PUBLISHED)
     costs = {name: make_cost(name, side) for name in COSTS}
     candidates = np.ones((len(PARAMETERS) * len(FACTORS), len(PARAMETERS)))
     for k in range(len(PARAMETERS)):

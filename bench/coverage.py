@@ -19,7 +19,7 @@ from results import RESULTS, commit, write_results
 
 from surefoot.fit.family import FitSettings
 from surefoot.fit.rehearse import commands_to_rehearse, rehearse, relative_errors
-from surefoot.policy.agents import make_agent
+from surefoot.policy.driver import make_driver
 from surefoot.robot import load_robot
 
 POLICY, ROLLOUTS, SECONDS = "walk", 16, 4.0
@@ -33,7 +33,7 @@ def one(seed: int) -> dict[str, Any]:
     schedule = commands_to_rehearse(robot, ROLLOUTS, SECONDS, seed)
     noise = {"torque_noise_nm": NOISES_NM[seed % len(NOISES_NM)]}
     settings = FitSettings(tie="type", held_out=0.0, seed=seed)
-    found = rehearse(schedule, robot, lambda n: make_agent(POLICY, robot, n), settings, noise, seed=seed)
+    found = rehearse(make_driver(POLICY, robot), schedule, settings, noise, seed=seed)
     knobs = [
         {
             "name": knob.name,

@@ -16,9 +16,8 @@ from typing import Any
 from results import RESULTS, write_results
 
 from surefoot.fit.diagnose import diagnose_gap
-from surefoot.gap import measure, schedule_of
+from surefoot.gap import Case, measure, schedule_of
 from surefoot.logs import record
-from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
@@ -40,9 +39,9 @@ def one(name: str, seed: int) -> dict[str, Any]:
     twin = Twin("nominal", Physics(robot, {})) if name == "nominal" else load_twin(name)
     log = record(twin, POLICY, rollouts=ROLLOUTS, seconds=SECONDS, seed=500 + seed)
     started = time.perf_counter()
-    schedule = schedule_of(log, robot)
-    measured = measure(log, schedule, robot, lambda n: make_agent(POLICY, robot, n), seed=seed)
-    found = diagnose_gap(log, schedule, robot, lambda n: make_agent(POLICY, robot, n), measured, seed=seed)
+    case = Case(robot, POLICY, log, schedule=schedule_of(log, robot))
+    measured = measure(case, seed=seed)
+    found = diagnose_gap(case, measured, seed=seed)
     gap = measured.gap
     return {
         "twin": name,

@@ -26,12 +26,10 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 from results import write_results
 
-from surefoot.gap import Simulated, Simulator, make_cost, robot_side, schedule_of
+from surefoot.gap import Case, Simulated, Simulator, make_cost, robot_side, schedule_of
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.distance import wasserstein
 from surefoot.logs import record
-from surefoot.policy.agents import PolicyAgent
-from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.sim import load_twin
 
 try:
@@ -99,9 +97,9 @@ def share(candidates: int, repeats: int) -> dict[str, Any]:
     robot = twin.robot
     log = record(twin, "walk", rollouts=EPISODES, seconds=SECONDS)
     schedule = schedule_of(log, robot, settle_s=0.0)
-    policy = OnnxPolicy.load(robot.path.parent / "policies" / "walk.onnx")
-    simulator = Simulator(robot, lambda n: PolicyAgent(policy, robot, n), schedule, PUBLISHED)
-    cost = make_cost("wasserstein", robot_side(log, schedule, robot, PUBLISHED))
+    case = Case(robot, "walk", log, schedule=schedule)
+    simulator = Simulator(case.driver, schedule, PUBLISHED)
+    cost = make_cost("wasserstein", robot_side(case, PUBLISHED))
     rolled, scored = [], []
     for k in range(repeats):
         start = time.perf_counter()

@@ -32,9 +32,8 @@ from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, TYPE, climb
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, split
-from surefoot.gap import measure, schedule_of
+from surefoot.gap import Case, measure, schedule_of
 from surefoot.logs import RobotLog, record
-from surefoot.policy.agents import Agent, make_agent
 from surefoot.report.added_figures import added
 from surefoot.report.torque_words import torque_words
 from surefoot.robot import Robot, load_robot
@@ -54,7 +53,7 @@ SHIFTED = {
 
 
 @dataclass(frozen=True)
-class Case:
+class PlantedTorque:
     """A torque over position on some joints that the simulator does not have."""
 
     joints: tuple[str, ...]  # ends of names, or whole names
@@ -68,9 +67,9 @@ class Case:
         return Twin(name, Physics(robot, hidden, curves=(curve,)))
 
 
-def spring(joints: tuple[str, ...], stiffness: float, rest: float) -> Case:
+def spring(joints: tuple[str, ...], stiffness: float, rest: float) -> PlantedTorque:
     """Straight over any angle that a joint can take."""
-    return Case(joints, (rest - 4.0, rest + 4.0), (4.0 * stiffness, -4.0 * stiffness))
+    return PlantedTorque(joints, (rest - 4.0, rest + 4.0), (4.0 * stiffness, -4.0 * stiffness))
 
 
 SPRINGS = {
@@ -82,25 +81,27 @@ SPRINGS = {
     "one thigh 12 N·m/rad at 0.6": spring(("RR_thigh_joint",), 12.0, 0.6),
 }
 BENDS = {
-    "calves 20 N·m/rad past -1.7": Case(("calf_joint",), (-2.7, -1.7, 0.0), (20.0, 0.0, 0.0)),
-    "thighs 15 N·m/rad outside 0.75-1.05": Case(("thigh_joint",), (-1.25, 0.75, 1.05, 3.05), (30.0, 0.0, 0.0, -30.0)),
+    "calves 20 N·m/rad past -1.7": PlantedTorque(("calf_joint",), (-2.7, -1.7, 0.0), (20.0, 0.0, 0.0)),
+    "thighs 15 N·m/rad outside 0.75-1.05": PlantedTorque(
+        ("thigh_joint",), (-1.25, 0.75, 1.05, 3.05), (30.0, 0.0, 0.0, -30.0)
+    ),
 }
 
 
-def agents(robot: Robot) -> Callable[[int], Agent]:
-    """Makes the policy for any number of worlds."""
-    return lambda n: make_agent(POLICY, robot, n)
+def walked_case(log: RobotLog, robot: Robot) -> Case:
+    """A log of the policy, with all of its rows."""
+    return Case(robot, POLICY, log, schedule=schedule_of(log, robot))
 
 
 def fit(
     log: RobotLog, robot: Robot, settings: FitSettings, rungs: tuple[Family, ...] = RUNGS
 ) -> tuple[FitResult, dict[str, FitResult]]:
     """The chosen family, and each that was tried."""
-    schedule, each = schedule_of(log, robot), {}
+    walked, each = walked_case(log, robot), {}
 
     def one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
         started = time.perf_counter()
-        found = Fit(log, schedule, robot, agents(robot), asked, None, start=start, base=base).run()
+        found = Fit(walked, asked, None, start=start, base=base).run()
         held = found.held_after.gap if found.held_after else found.after.gap
         print(
             f"  {asked.family.name}: held out {held.total:.4f}, floor {held.total_floor:.4f},"
@@ -113,7 +114,7 @@ def fit(
     return climb(settings, one, rungs), each
 
 
-def curve_error(result: FitResult, robot: Robot, case: Case) -> dict[str, float]:
+def curve_error(result: FitResult, robot: Robot, case: PlantedTorque) -> dict[str, float]:
     """How far the torque over position is off, where the log has support, by group of joints that carry it;
     and what the others got.
     """
@@ -135,7 +136,7 @@ def rows_of(result: FitResult) -> list[dict[str, Any]]:
     return [{**vars(one), "times_floor": one.gap / one.floor} for one in result.tried]
 
 
-def hidden_physics(name: str, case: Case, rungs: tuple[Family, ...], seed: int) -> dict[str, Any]:
+def hidden_physics(name: str, case: PlantedTorque, rungs: tuple[Family, ...], seed: int) -> dict[str, Any]:
     """Family after family on one robot."""
     robot = load_robot("go2")
     log = record(case.twin(robot, name, SHIFTED), POLICY, rollouts=32, seconds=SECONDS, seed=700 + seed)
@@ -213,22 +214,17 @@ def versus(seed: int) -> dict[str, Any]:
         seconds=SECONDS,
         seed=760 + seed,
     )
-    schedule = schedule_of(log, robot)
-    fitted, held = split(schedule, 0.25, seed)
+    walked = walked_case(log, robot)
+    fitted, held = split(walked.schedule, 0.25, seed)
     assert held is not None
 
     def judged(physics: Any, point: np.ndarray | None = None) -> float:
-        return measure(
-            log, held, robot, agents(robot), physics=physics, point=point, seed=5, runs=2, may_fall=True
-        ).gap.total
+        return measure(walked.on(held), physics=physics, point=point, seed=5, runs=2, may_fall=True).gap.total
 
     fixed = {name: value for name, value in SHIFTED.items() if name != "torque_noise_nm"}
     found: dict[str, Any] = {"commit": commit()}
     ours = Fit(
-        log,
-        schedule,
-        robot,
-        agents(robot),
+        walked,
         FitSettings(("torque_noise_nm",), fixed, family=TYPE, held_out=0.25, seed=seed),
         None,
     )
@@ -252,7 +248,7 @@ def versus(seed: int) -> dict[str, Any]:
     ):
         low, high = (np.full(n, -bound), np.full(n, bound)) if bound else knobs.bounds
         search = CmaSearch(low, high, seed, CmaSettings(separable=True, sigma=sigma))
-        problem = Problem(log, robot, agents(robot), family, fitted)  # type: ignore[arg-type]
+        problem = Problem(walked.on(fitted), family)  # type: ignore[arg-type]
         way = []
         while problem.effort.evaluations < 800:
             ask = search.ask()
@@ -303,18 +299,18 @@ def worn(seed: int) -> dict[str, Any]:
     }
 
 
-def out_of_range(name: str, case: Case, seed: int) -> dict[str, Any]:
+def out_of_range(name: str, case: PlantedTorque, seed: int) -> dict[str, Any]:
     """Fitted to slow walking, measured at the highest speed."""
     robot = load_robot("go2")
     twin = case.twin(robot, name, SHIFTED)
     slow = record(twin, POLICY, rollouts=32, seconds=SECONDS, seed=720 + seed, speed_m_s=(0.0, 0.6))
     fast = record(twin, POLICY, rollouts=16, seconds=SECONDS, seed=721 + seed, speed_m_s=(1.0, 1.0))
     result, each = fit(slow, robot, FitSettings(tie="type", seed=seed), (STATIC, TYPE, NETWORK))
-    schedule = schedule_of(fast, robot)
+    at_speed = walked_case(fast, robot)
     found: dict[str, Any] = {"commit": commit(), "families_at_0.6": rows_of(result)}
     changes = {"nominal": None} | {family: one.adaptation.physics(robot) for family, one in each.items()}
     for family, change in changes.items():
-        gap = measure(fast, schedule, robot, agents(robot), physics=change, seed=3, may_fall=True).gap
+        gap = measure(at_speed, physics=change, seed=3, may_fall=True).gap
         found[f"at 1.0 m/s: {family}"] = {"gap": gap.total, "floor": gap.total_floor, "limit": gap.total_limit}
     return found
 

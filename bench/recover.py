@@ -20,9 +20,8 @@ from results import RESULTS, commit, write_results
 
 from surefoot.fit.family import FitSettings
 from surefoot.fit.run import Fit
-from surefoot.gap import schedule_of
+from surefoot.gap import Case, schedule_of
 from surefoot.logs import record
-from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
@@ -68,9 +67,9 @@ def one(case: str, seed: int, stepping: Stepping) -> dict[str, Any]:
     robot = load_robot("go2")
     twin = draw(robot, *CASES[case], seed)
     log = record(twin, POLICY, rollouts=ROLLOUTS, seconds=SECONDS, seed=900 + seed)
-    schedule = schedule_of(log, robot)
+    walked = Case(robot, POLICY, log, schedule=schedule_of(log, robot))
     stepping.seconds, started = 0.0, time.perf_counter()
-    fit = Fit(log, schedule, robot, lambda n: make_agent(POLICY, robot, n), FitSettings(seed=seed), None)
+    fit = Fit(walked, FitSettings(seed=seed), None)
     result = fit.run()
     wall_s = time.perf_counter() - started
     row: dict[str, Any] = {

@@ -22,9 +22,8 @@ from results import RESULTS, commit, write_results
 from surefoot.fit.family import FitSettings, SearchName, make_space
 from surefoot.fit.problem import Problem
 from surefoot.fit.run import Fit
-from surefoot.gap import schedule_of
+from surefoot.gap import Case, schedule_of
 from surefoot.logs import RobotLog, record
-from surefoot.policy.agents import make_agent
 from surefoot.robot import Robot, load_robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
@@ -62,11 +61,12 @@ def search(name: SearchName, seed: int) -> dict[str, Any]:
     log = walked(robot, "walk", knobs, ROLLOUTS, seed)
     settings = FitSettings(free=knobs, search=name, held_out=0.0, seed=seed, most_evaluations=CMA_EVALUATIONS)
     started = time.perf_counter()
-    fit = Fit(log, schedule_of(log, robot), robot, lambda n: make_agent("walk", robot, n), settings, None)
+    case = Case(robot, "walk", log, schedule=schedule_of(log, robot))
+    fit = Fit(case, settings, None)
     result = fit.run()
     wall_s = time.perf_counter() - started
     family = make_space(robot, settings)
-    judge = Problem(log, robot, lambda n: make_agent("walk", robot, n), family, schedule_of(log, robot))
+    judge = Problem(case, family)
     points = np.array(
         [
             [knob.coordinate(value) for knob, value in zip(family.knobs, step.values, strict=True)]
@@ -117,7 +117,7 @@ def grown(robot_name: str, policy: str, knobs: int, rollouts: int, seed: int) ->
     log = walked(robot, policy, names, rollouts, seed)
     settings = FitSettings(free=names, held_out=0.0, seed=seed)
     started = time.perf_counter()
-    result = Fit(log, schedule_of(log, robot), robot, lambda n: make_agent(policy, robot, n), settings, None).run()
+    result = Fit(Case(robot, policy, log, schedule=schedule_of(log, robot)), settings, None).run()
     last = result.steps[-1]
     return {
         "commit": commit(),

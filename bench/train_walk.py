@@ -18,11 +18,11 @@ from typing import Any
 
 from results import RESULTS, write_results
 
-from surefoot.cli.evaluate import run
 from surefoot.files import write_text
 from surefoot.learn.ppo import PPOSettings
 from surefoot.learn.task import walk
 from surefoot.learn.train import TrainingProgress, train
+from surefoot.pipeline.evaluate import run_evaluate
 from surefoot.robot import load_robot
 
 ROBOT = "go2"
@@ -51,7 +51,7 @@ def measure(seed: int, iterations: int, every: int, teacher: bool, work: Path) -
         }
         kept["training"] = [old for old in kept["training"] if old["iteration"] < progress.iteration] + [row]
         if progress.iteration % every == 0 or progress.iteration == progress.iterations:
-            result, _ = run(str(written()), robot, None, 100, 20, 0, 0)
+            result = run_evaluate(written(), robot)
             point = {
                 "iteration": progress.iteration,
                 "steps": progress.steps,

@@ -3,7 +3,6 @@ teaches them to a network.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,8 @@ import numpy as np
 from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.cma import CmaSearch, CmaSettings
 from surefoot.fit.problem import Problem
-from surefoot.gap.schedule import Schedule
+from surefoot.gap import Case
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog
-from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.network import HIDDEN, JointGroup, Network
@@ -95,9 +92,7 @@ class Searched:
 
 def search_weights(
     family: Weights,
-    log: RobotLog,
-    schedule: Schedule,
-    make_agent: Callable[[int], Agent],
+    case: Case,
     cost: str,
     simulated_s: float,
     seed: int,
@@ -113,7 +108,7 @@ def search_weights(
     search = CmaSearch(
         np.full(family.n, -bound), np.full(family.n, bound), seed, CmaSettings(sigma=sigma, fall_cost=0.0)
     )
-    problem = Problem(log, family.robot, make_agent, family, schedule, cost=cost)  # type: ignore[arg-type]
+    problem = Problem(case, family, cost=cost)  # type: ignore[arg-type]
     while (stopped := search.done) is None and problem.effort.simulated_s < simulated_s:
         ask = search.ask()
         question = ask.candidates.tobytes() + repr(ask.seed).encode()

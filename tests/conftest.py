@@ -6,7 +6,7 @@ import pytest
 
 from surefoot.cli.main import run
 from surefoot.errors import RobotError
-from surefoot.pipeline.loop import LoopResult
+from surefoot.pipeline.loop_result import LoopResult
 from surefoot.robot import Robot, load_robot
 from surefoot.robot.picture import Frames
 

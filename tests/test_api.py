@@ -1,5 +1,6 @@
 """Surefoot as a library: the loop in a few lines, lazy imports, and sentences without command-line options."""
 
+import dataclasses
 import html
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 from support.pages import checked
+from support.robot_files import HEXAPOD
+from support.toy_loop import TOY
 from support.walks import walked
 
 import surefoot as sf
@@ -62,6 +65,7 @@ def test_results_are_tables_where_they_are_tables(toy_loop) -> None:
         (toy_loop.gap, {"where", "kind", "distance", "floor", "limit"}),
         (toy_loop.fit, {"name", "start", "value", "low", "high"}),
         (toy_loop.verdict, {"simulator", "figure", "before", "after", "change"}),
+        (toy_loop.tuned.after, {"commands", "episodes", "falls", "velocity_error_m_s", "lateral_abs_m"}),
     ):
         table = result.to_dataframe()
         assert isinstance(table, pandas.DataFrame)
@@ -73,6 +77,21 @@ def test_without_pandas_the_sentence_says_what_to_install(toy_loop, monkeypatch)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(sf.SurefootError, match="pip install pandas"):
         toy_loop.gap.to_dataframe()
+
+
+def test_a_policy_is_measured_and_shown() -> None:
+    result = sf.evaluate_policy("trot", twin="go2-slippery", episodes=1, straight_episodes=1, threads=1)
+    assert result.provenance["twin"] == "go2-slippery"
+    assert str(result).startswith("trot on go2-slippery")
+    assert "the gate" in result._repr_html_()
+
+
+def test_the_loop_in_one_call(toy_loop) -> None:
+    """In the folder of a loop that is done nothing is done again."""
+    options = {field.name: getattr(TOY, field.name) for field in dataclasses.fields(TOY)}
+    again = sf.run_loop(twin="go2-identified", policy="walk", out=toy_loop.folder, **options)
+    assert again.run["steps"] == toy_loop.run["steps"]
+    assert again.says in str(again)
 
 
 def test_a_report_of_what_was_read_from_files_is_text(toy_loop, tmp_path) -> None:
@@ -122,6 +141,10 @@ def test_all_names_are_there() -> None:
         _ = sf.nothing
 
 
+def hexapod_physics() -> sf.Physics:
+    return sf.Physics(sf.load_robot(HEXAPOD))
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -131,6 +154,16 @@ def test_all_names_are_there() -> None:
         (lambda log: sf.Case("go2", "walk"), "a case needs a log"),
         (lambda log: sf.measure_gap(sf.Case("go2", "replay", log)), "with the policy in the loop"),
         (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), held_out=0.9), "held_out is 0.9"),
+        (
+            lambda log: sf.fit_physics(sf.Case("go2", "walk", log), family="statik"),
+            "family is 'statik'; it must",
+        ),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), search="cmaes"), "search is 'cmaes'; it must"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), free="mass"), "unknown parameter 'mass'"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), priors="no.yaml"), "no.yaml"),
+        (lambda log: sf.fit_physics(sf.Case("go2", "walk", log), most_evaluations=0), "most_evaluations is 0"),
+        (lambda log: sf.measure_gap(sf.Case("go2", "walk", log), physics=hexapod_physics()), "another hexapod"),
+        (lambda log: sf.finetune(sf.Case("go2", "walk", log), hexapod_physics(), episodes=-1), "episodes is -1"),
     ],
 )
 def test_sentences_name_no_option(log_file, make, says) -> None:

@@ -1,6 +1,6 @@
 """What the tables share: virtual robots, their logs, fits under a budget, and how far parameters are off."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,10 @@ from surefoot.fit.family import Family, FitSettings
 from surefoot.fit.ladder import climb
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, MatchesByFalling
-from surefoot.gap import Gap
+from surefoot.gap import Case, Gap
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog, record
-from surefoot.policy.agents import Agent, make_agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.physics import Physics
@@ -43,11 +42,6 @@ NO_LIMIT = 10**9  # evaluations: simulated seconds are what is limited
 def original(robot: Robot) -> Path:
     """The policy that the log was recorded with."""
     return robot.path.parent / "policies" / f"{POLICY}.onnx"
-
-
-def agents(robot: Robot, policy: str = POLICY) -> Callable[[int], Agent]:
-    """Makes the policy for any number of worlds."""
-    return lambda n: make_agent(policy, robot, n)
 
 
 def hidden(robot: Robot, case: str, seed: int) -> Twin:
@@ -108,7 +102,7 @@ def published(cost: str, simulated_s: float, **given: Any) -> FitSettings:
 def fitted(log: RobotLog, schedule: Schedule, robot: Robot, settings: FitSettings) -> FitResult:
     """One fit; one that matches by falling is refused."""
     try:
-        return Fit(log, schedule, robot, agents(robot), settings, None).run()
+        return Fit(Case(robot, POLICY, log, schedule=schedule), settings, None).run()
     except MatchesByFalling as reason:
         raise Refused(str(reason)) from None
 
@@ -125,11 +119,12 @@ def climbed(
     """Family after family; every answer of the simulator is kept in `folder`, since fine-tuning comes after
     and may be stopped.
     """
+    case = Case(robot, policy, log, schedule=schedule)
     identity: dict[str, object] = {"log": log.metadata, "settings": repr(settings)}
 
     def one(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
         journal = Journal(folder / "journal" / asked.family.name.replace(" ", "-"), identity)
-        return Fit(log, schedule, robot, agents(robot, policy), asked, journal, start=start, base=base).run()
+        return Fit(case, asked, journal, start=start, base=base).run()
 
     try:
         return climb(settings, one, rungs)
@@ -173,7 +168,7 @@ def aimed(result: FitResult, twin: Twin, log: RobotLog, schedule: Schedule, sett
     robot = twin.robot
     joints = list(robot.contract.joints)
     found = {knob.name: knob for knob in result.adaptation.knobs}
-    fit = Fit(log, schedule, robot, agents(robot), settings, None)
+    fit = Fit(Case(robot, POLICY, log, schedule=schedule), settings, None)
 
     def candidate(hidden_ones: tuple[str, ...]) -> list[float]:
         coordinates = []

@@ -6,13 +6,13 @@ from typing import Any
 from weights import OF_ORDER_ONE, Weights, search_weights
 
 from paper_tables.cells import Cell, Settings, Table
-from paper_tables.fits import agents, budgeted, climbed, closed, effort, left, original, published, shifted, walked
+from paper_tables.fits import POLICY, budgeted, climbed, closed, effort, left, original, published, shifted, walked
 from paper_tables.walks import kept_training, on_twin, tuned
 from surefoot.adapt import Adaptation
 from surefoot.fit.family import STATIC, WORDS, Family
 from surefoot.fit.ladder import NETWORK, RUNGS, TYPE
 from surefoot.fit.run import split
-from surefoot.gap import measure, schedule_of
+from surefoot.gap import Case, measure, schedule_of
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.robot import Robot, load_robot
@@ -99,7 +99,7 @@ def weights(
     """
     fitted, held = split(schedule_of(log, robot), HELD_OUT, seed)
     assert held is not None
-    family, make = Weights(robot, {}), agents(robot)
+    family, case = Weights(robot, {}), Case(robot, POLICY, log, schedule=fitted)
     identity: dict[str, object] = {
         "log": log.metadata,
         "cost": cost,
@@ -108,10 +108,10 @@ def weights(
         "scales": [family.share, *OF_ORDER_ONE],
     }
     journal = Journal(folder / "journal" / "weights", identity)
-    answer = search_weights(family, log, fitted, make, cost, simulated_s, seed, journal)
+    answer = search_weights(family, case, cost, simulated_s, seed, journal)
     adaptation = Adaptation(robot.name, robot.hash, WORDS["torque"], (), {}, family.network(answer.weights))
     before, after = (
-        measure(log, held, robot, make, physics=physics, seed=seed + 7, may_fall=True).gap
+        measure(case.on(held), physics=physics, seed=seed + 7, may_fall=True).gap
         for physics in (Physics(robot), adaptation.physics(robot))
     )
     return adaptation, {

@@ -27,36 +27,44 @@ DOCS = Path(__file__).parents[2] / "docs"
 HEAD = f"""\
 # Results: what the paper claims, measured here
 
-Written by `python bench/paper.py --render` from [bench/results/paper](../bench/results/paper): do not edit it. The paper is arXiv 2604.11090; its
-figures stand in the columns "published". Everything here is simulated: a virtual robot with hidden physics stands in for the machine.
+Written by `python bench/paper.py --render` from [bench/results/paper](../bench/results/paper): do not edit it. The
+paper is arXiv 2604.11090; its figures stand in the columns "published". Everything here is simulated: a virtual
+robot with hidden physics stands in for the machine.
 
 ```sh
-python bench/paper.py --quick               # one fit of each table with a seed that is not committed; exit code 1 if one is outside the committed spread
+# one fit of each table with a seed that is not committed; exit code 1 if one is outside the committed spread
+python bench/paper.py --quick
 python bench/paper.py --table recovery      # a whole table; stopped, the same command continues
 python bench/paper.py --minutes 50          # all tables, breadth first, for about 50 minutes
 ```
 
-± is the standard deviation over seeds, and a seed is another virtual robot with another log. "Beyond chance" is Student's t over the
-differences of each seed, at 95 %: with two seeds little is, and what is may be small. In tables 2 and 3 what is better or worse than the original policy beyond
-chance, over the robots that both have, is **bold**. Tables show the mean over all robots of a cell; a sentence that compares two takes the robots
-that both have, and so may differ from them. ± behind a difference is its 95 % interval. Published figures are as we read them, some second-hand. All
-methods of a table see the same robots and logs and may simulate equally long, unless said otherwise; a search that settles earlier
-ends earlier, and {CUT} marks cells in which the search of a seed was cut by its budget before it settled. Ours is a Gauss-Newton search on the
-quantiles of each channel. CMA-ES has the published rule of its population, 4 + 3 log(n), no cost on falls and no gate against them; its
-first standard deviation (a factor of 1.5 of an armature, 0.25 N·m of dry friction, around the simulator's own values) and its answer, the
-mean of its last population, are ours. A core-minute is a minute of wall-clock on one core, some of them beside other work on the same
-machine. Cells without a measurement show "–", and "fell" where no robot stayed up in some direction. `--quick` trains no policy, and the
-spread that it holds a figure against is the 95 % interval for another seed, which is wide where two seeds are committed.
+± is the standard deviation over seeds, and a seed is another virtual robot with another log. "Beyond chance" is
+Student's t over the differences of each seed, at 95 %: with two seeds little is, and what is may be small. In
+tables 2 and 3 what is better or worse than the original policy beyond chance, over the robots that both have, is
+**bold**. Tables show the mean over all robots of a cell; a sentence that compares two takes the robots that both
+have, and so may differ from them. ± behind a difference is its 95 % interval. Published figures are as we read
+them, some second-hand. All methods of a table see the same robots and logs and may simulate equally long, unless
+said otherwise; a search that settles earlier ends earlier, and {CUT} marks cells in which the search of a seed was
+cut by its budget before it settled. Ours is a Gauss-Newton search on the quantiles of each channel. CMA-ES has the
+published rule of its population, 4 + 3 log(n), no cost on falls and no gate against them; its first standard
+deviation (a factor of 1.5 of an armature, 0.25 N·m of dry friction, around the simulator's own values) and its
+answer, the mean of its last population, are ours. A core-minute is a minute of wall-clock on one core, some of them
+beside other work on the same machine. Cells without a measurement show "–", and "fell" where no robot stayed up in
+some direction. `--quick` trains no policy, and the spread that it holds a figure against is the 95 % interval for
+another seed, which is wide where two seeds are committed.
 
-Costs: "wasserstein" compares the distributions of each joint's position, velocity and action, "mmd" the same by the maximum mean
-discrepancy. "match-o" compares joints tick by tick, without knowing the state of the base. "match-s-n" puts the simulator into the recorded
-state, base included, every n control ticks, and "match-s" once in each rollout; the policy is in the loop in between, where the paper may
-play the recorded actions. "Floor" is how far two runs of the fitted simulator are from each other. The same fit on another processor can differ in its last bits, and a search lets
-them grow: by less than seeds differ.
+Costs: "wasserstein" compares the distributions of each joint's position, velocity and action, "mmd" the same by the
+maximum mean discrepancy. "match-o" compares joints tick by tick, without knowing the state of the base. "match-s-n"
+puts the simulator into the recorded state, base included, every n control ticks, and "match-s" once in each
+rollout; the policy is in the loop in between, where the paper may play the recorded actions. "Floor" is how far two
+runs of the fitted simulator are from each other. The same fit on another processor can differ in its last bits, and
+a search lets them grow: by less than seeds differ.
 
-Policies walk on the virtual robot itself: 20 times straight ahead, back, left and right ("falls of 80 straight"; drift is the distance from
-the commanded place after 4 s, and drift across the way the part of it to the side), and 100 times under random commands for 10 s ("of 100 others", velocity and turning errors).
-The return is that of the task in 20 s. A policy is trimmed (its commands corrected for what it is off by in the fitted simulator, [finetune.md](finetune.md)) before and after training.
+Policies walk on the virtual robot itself: 20 times straight ahead, back, left and right ("falls of 80 straight";
+drift is the distance from the commanded place after 4 s, and drift across the way the part of it to the side), and
+100 times under random commands for 10 s ("of 100 others", velocity and turning errors). The return is that of the
+task in 20 s. A policy is trimmed (its commands corrected for what it is off by in the fitted simulator,
+[finetune.md](finetune.md)) before and after training.
 """
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from surefoot.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from surefoot.api import check_log, finetune, fit_physics, measure_gap, verdict
+    from surefoot.api import check_log, evaluate_policy, finetune, fit_physics, measure_gap, run_loop, verdict
     from surefoot.errors import SurefootError
     from surefoot.gap.case import Case
     from surefoot.logs import RobotLog, read_log, record, write_log
@@ -33,6 +33,7 @@ __all__ = [
     "RobotLog",
     "SurefootError",
     "check_log",
+    "evaluate_policy",
     "finetune",
     "fit_physics",
     "load_robot",
@@ -40,6 +41,7 @@ __all__ = [
     "measure_gap",
     "read_log",
     "record",
+    "run_loop",
     "verdict",
     "write_log",
     "write_report",
@@ -48,7 +50,10 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("check_log", "finetune", "fit_physics", "measure_gap", "verdict"), "surefoot.api"),
+        **dict.fromkeys(
+            ("check_log", "evaluate_policy", "finetune", "fit_physics", "measure_gap", "run_loop", "verdict"),
+            "surefoot.api",
+        ),
         "SurefootError": "surefoot.errors",
         "Case": "surefoot.gap.case",
         **dict.fromkeys(("RobotLog", "read_log", "record", "write_log"), "surefoot.logs"),

@@ -7,13 +7,14 @@
     fit = sf.fit_physics(case, out="fit/")
     worlds = fit.physics.worlds(64)
 
-Options are keywords with the names and defaults of `GapSettings`, `FitOptions`, `FineTuneOptions` and `VerdictOptions`.
+Options are keywords with the names and defaults of `GapSettings`, `FitOptions`, `FineTuneOptions`, `VerdictOptions`,
+`EvaluateOptions` and `LoopOptions`.
 With `out` a step writes its files there, as the command line does, and continues there after it was killed. With
 `progress=True` it shows how far it is; a function instead of True is called with that.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,25 @@ from typing import TYPE_CHECKING, Any
 from surefoot.adapt import Adaptation
 from surefoot.adapt.adaptation import AdaptedPhysics
 from surefoot.console import Console
+from surefoot.files import path_of
 from surefoot.fit.run import FitProgress
 from surefoot.gap.case import Case
 from surefoot.logs.doctor import LogReport
+from surefoot.pipeline import loop
+from surefoot.pipeline.evaluate import EvaluateOptions, run_evaluate
 from surefoot.pipeline.finetune import FineTuned, FineTuneOptions, run_finetune
 from surefoot.pipeline.fit import FitOptions, PhysicsFit, run_fit
 from surefoot.pipeline.gap import GapResult, GapSettings, Stage, run_gap
+from surefoot.pipeline.loop_inputs import LoopOptions, resolve_inputs
+from surefoot.pipeline.loop_result import LoopResult
+from surefoot.pipeline.loop_watch import LoopWatch
 from surefoot.pipeline.verdict import VerdictOptions, judged_policies, run_verdict
+from surefoot.policy.driver import Driver
 from surefoot.policy.onnx_policy import OnnxPolicy
+from surefoot.robot import Robot, load_robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
+from surefoot.verify.evaluate import Evaluation
 from surefoot.verify.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -69,7 +79,7 @@ def fit_physics(
 ) -> PhysicsFit:
     """The physics with which the simulator moves as the robot did, with intervals.
 
-    `options` are those of `FitOptions`; `fix` may be a mapping of parameters to values. `progress` gets the family
+    `options` are those of `FitOptions`; `fix` may be a mapping of parameters to values, `free` a single name. `progress` gets the family
     that is being fitted and a `FitProgress`.
     """
     if isinstance(options.get("fix"), Mapping):
@@ -141,6 +151,51 @@ def verdict(
             out=_folder(out),
             progress=show,
         )
+
+
+def evaluate_policy(
+    policy: OnnxPolicy | Driver | str | Path,
+    robot: Robot | str | Path = "go2",
+    *,
+    twin: Twin | str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Evaluation:
+    """How well a policy walks on its robot, or on a virtual one: tracking, drift, falls and effort, with counts.
+
+    `progress` gets control ticks, done and in all. `options` are those of `EvaluateOptions`.
+    """
+    hidden = load_twin(twin) if isinstance(twin, str) else twin
+    described = _robot(robot) if hidden is None else hidden.robot
+    return run_evaluate(policy, described, EvaluateOptions(**options), twin=hidden, progress=progress)
+
+
+def run_loop(
+    logs: str | Path | Sequence[str | Path] = (),
+    *,
+    out: str | Path,
+    robot: Robot | str | Path | None = None,
+    policy: OnnxPolicy | str | Path | None = None,
+    twin: Twin | str | None = None,
+    restart: bool = False,
+    watch: LoopWatch | None = None,
+    **options: Any,
+) -> LoopResult:
+    """All steps, from logs (or a virtual robot that records one) to a verdict, each in its own folder inside `out`.
+
+    The same call continues what was stopped; `restart` forgets it. `watch` is told what happens; by default it draws
+    the pages of the steps. `options` are those of `LoopOptions`.
+    """
+    from surefoot.report.drawn_loop import DrawnLoop
+
+    files = [path_of(path) for path in ([logs] if isinstance(logs, (str, Path)) else logs)]
+    hidden = load_twin(twin) if isinstance(twin, str) else twin
+    inputs = resolve_inputs(files, None if robot is None else _robot(robot), policy, hidden)
+    return loop.run_loop(inputs, LoopOptions(**options), out=Path(out), restart=restart, watch=watch or DrawnLoop())
+
+
+def _robot(robot: Robot | str | Path) -> Robot:
+    return robot if isinstance(robot, Robot) else load_robot(robot)
 
 
 @contextmanager

@@ -5,8 +5,8 @@ with it. `watched` lets a thread look on: when the call takes longer or grows la
 when it outlasts a Ctrl-C, the process ends with one sentence. Nothing is lost by that: outputs are written whole, and
 long jobs continue from their journals. A watched call costs less than a microsecond.
 
-Time is CPU time of the calling thread (of the main one), so that a busy machine stops nothing that a quiet one would finish. A call that
-waits without computing has `WAITING` times as long.
+Time is CPU time of the calling thread (of the main one), so that a busy machine stops nothing that a quiet one would
+finish. A call that waits without computing has `WAITING` times as long.
 """
 
 import os

@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from surefoot.adapt.adaptation import (
-    LONGEST_NAME,
-    LONGEST_NOTE,
-    MOST_WHERE,
-    adaptation_from_dict,
-    adaptation_to_dict,
-)
+from surefoot.adapt.adaptation import LONGEST_NAME, LONGEST_NOTE, MOST_WHERE, Adaptation
 from surefoot.errors import FitError
 
 KNOB: dict[str, Any] = {
@@ -85,7 +79,7 @@ def test_an_adaptation_that_no_fit_writes(go2, sound, key) -> None:
 def refused(content: dict[str, Any], robot) -> None:
     begin = time.process_time()
     with pytest.raises(FitError) as caught:
-        adaptation_from_dict(content, robot)
+        Adaptation.from_dict(content, robot)
     assert len(str(caught.value)) < 500
     assert time.process_time() - begin < 3
 
@@ -107,5 +101,5 @@ def test_a_large_one_is_read(go2, sound) -> None:
         "where": ["FL_hip_joint"] * MOST_WHERE,
     }
     sound["provenance"] = {"logs": [{"file": f"day{k}.parquet", "sha256": "0" * 64} for k in range(500)]}
-    read = adaptation_from_dict(sound, go2)
-    assert adaptation_from_dict(adaptation_to_dict(read), go2) == read
+    read = Adaptation.from_dict(sound, go2)
+    assert Adaptation.from_dict(read.to_dict(), go2) == read

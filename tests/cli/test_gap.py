@@ -14,12 +14,11 @@ from support.diagnoses import FOUND
 from support.pages import checked
 from support.plant import scaled, taken
 from support.robot_files import HEXAPOD
-from support.walks import walked
+from support.walks import walked, whole_case
 
 from surefoot.fit.diagnose import Diagnosis
-from surefoot.gap import COSTS, measure, schedule_of
+from surefoot.gap import COSTS, measure
 from surefoot.logs import RobotLog, write_log
-from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
 from surefoot.sim.twin import load_twin
 
@@ -130,7 +129,7 @@ class TestCommand:
         pytest.importorskip("rerun")
         from surefoot.report.rrd import write_rrd
 
-        measured = measure(short, schedule_of(short, go2), go2, lambda n: make_agent("walk", go2, n), threads=1, runs=2)
+        measured = measure(whole_case(go2, short), threads=1, runs=2)
         write_rrd(here / "gap.rrd", measured, go2)
         content = (here / "gap.rrd").read_bytes()
         assert content[:3] == b"RRF"

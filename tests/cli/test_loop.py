@@ -44,8 +44,8 @@ LEFT = FitGap(0.16, 0.031, 0.012, measurable=True, nearer=True, held_out=True)
 
 
 class Stage:
-    """Stand-ins for the steps, in the loop and in the verbs: `called` holds their names in order, `given` their options.
-    What they leave is what a real loop left, changed where a test says so.
+    """Stand-ins for the steps, in the loop and in the verbs: `called` holds their names in order, `given` their
+    options. What they leave is what a real loop left, changed where a test says so.
     """
 
     def __init__(self, toy, monkeypatch):
@@ -58,7 +58,7 @@ class Stage:
         self.trained_min, self.films = 0.0, True
         for name in ("record", "doctor", "gap", "fit", "finetune", "verdict", "walks"):
             stand_in = self._guarded("video" if name == "walks" else name, getattr(self, f"_{name}"))
-            monkeypatch.setattr(f"surefoot.pipeline.loop.run_{name}", stand_in)
+            monkeypatch.setattr(f"surefoot.pipeline.loop_steps.run_{name}", stand_in)
             if name not in ("doctor", "walks"):  # which are no verb, or call something else
                 monkeypatch.setattr(f"surefoot.cli.{name}.run_{name}", stand_in)
         monkeypatch.setattr("surefoot.pipeline.loop.require_torch", lambda: None)
@@ -145,9 +145,10 @@ class TestOrder:
         code, out, err = loop()
         assert (code, err) == (0, "")
         assert stage.called == ALL
+        gap = stage.gap.gap
         for words in (
             "record: 4 episodes, 4 s from the virtual robot go2-identified",
-            f"gap: {stage.gap.gap.total:.3f}, {stage.gap.gap.total / stage.gap.gap.total_floor:.0f} × its floor; looks like",
+            f"gap: {gap.total:.3f}, {gap.total / gap.total_floor:.0f} × its floor; looks like",
             f"fit: gap {stage.fit.before.total:.3f} → {stage.fit.after.total:.3f} (floor",
             f"finetune: drift {stage.tuned.before.drift_m:.2f} → {stage.tuned.after.drift_m:.2f} m, velocity error",
             "verdict: GO",

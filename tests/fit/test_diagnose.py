@@ -5,21 +5,16 @@ bench/diagnosis.py.
 import pytest
 
 from surefoot.fit.diagnose import diagnose_gap
-from surefoot.gap import measure, schedule_of
+from surefoot.gap import Case, measure, schedule_of
 from surefoot.logs import record
-from surefoot.policy.agents import make_agent
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin
 
 
 def diagnosed(robot, policy, seconds=2.0, **parameters):
     log = record(Twin("t", Physics(robot, parameters)), policy, rollouts=8, seconds=seconds, seed=4)
-    schedule = schedule_of(log, robot)
-
-    def agent(n):
-        return make_agent(policy, robot, n)
-
-    return diagnose_gap(log, schedule, robot, agent, measure(log, schedule, robot, agent, runs=4))
+    case = Case(robot, policy, log, schedule=schedule_of(log, robot))
+    return diagnose_gap(case, measure(case, runs=4))
 
 
 class TestDiagnosis:

@@ -5,7 +5,7 @@ import pytest
 
 from surefoot.fit.family import FitSettings, make_space
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, plant, rehearse, relative_errors
-from surefoot.policy.agents import make_agent
+from surefoot.policy.driver import make_driver
 from surefoot.robot import load_robot
 
 FEW = FitSettings(free=("dry_friction_nm", "delay_s"), tie="all", held_out=0.0)
@@ -32,7 +32,7 @@ def found() -> Rehearsal:
     go2 = load_robot("go2")
     schedule = commands_to_rehearse(go2, 6, 2.0, seed=3, settle_s=0.2)
     noise = {"torque_noise_nm": 0.5, "encoder_noise_rad": 0.002}
-    return rehearse(schedule, go2, lambda n: make_agent("walk", go2, n), FEW, noise, seed=1, threads=1, settle_s=0.2)
+    return rehearse(make_driver("walk", go2), schedule, FEW, noise, seed=1, threads=1, settle_s=0.2)
 
 
 class TestRehearse:
@@ -46,6 +46,6 @@ class TestRehearse:
     def test_noise_that_is_no_knob_is_there(self, found, go2) -> None:
         """Standing still, the planted robot's encoders shake."""
         schedule = commands_to_rehearse(go2, 6, 2.0, seed=3, settle_s=0.2)
-        quiet = rehearse(schedule, go2, lambda n: make_agent("walk", go2, n), FEW, {}, seed=1, threads=1, settle_s=0.2)
+        quiet = rehearse(make_driver("walk", go2), schedule, FEW, {}, seed=1, threads=1, settle_s=0.2)
         rough = [np.abs(np.diff(one.result.before.robot.samples[:, 0], n=3)).mean() for one in (found, quiet)]
         assert rough[0] > 1.05 * rough[1]

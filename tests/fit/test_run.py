@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fits import SETTLE_S, make_fit, value_of, walked
-from support.walks import agents
+from support.walks import whole_case
 
 from surefoot.errors import FitError
 from surefoot.fit import run as fit_run
@@ -19,7 +19,6 @@ from surefoot.fit.problem import Problem
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import FitProgress, split
-from surefoot.gap import schedule_of
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
@@ -197,10 +196,10 @@ class TestEffort:
 
     def test_threads_change_no_bit(self, robot, log):
         """Else a run could not be continued with another number of them."""
-        schedule = schedule_of(log, robot, settle_s=SETTLE_S)
+        case = whole_case(robot, log, SETTLE_S)
         family = make_space(robot, FitSettings(free=("dry_friction_nm", "torque_noise_nm"), tie="all"))
         one, two = (
-            Problem(log, robot, agents(robot), family, schedule, threads).evaluate(
+            Problem(case, family, threads).evaluate(
                 np.array([[0.0, 0.0], [0.5, 1.0]]), 5, np.array([0, 2, 3]), influence_function=True
             )
             for threads in (1, 2)

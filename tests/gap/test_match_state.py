@@ -3,13 +3,13 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from support.policy_files import layers
+from support.walks import whole_case
 
 from surefoot.adapt import make_knobs
 from surefoot.adapt.search_space import SearchSpace
@@ -20,14 +20,13 @@ from surefoot.fit.family import FitSettings
 from surefoot.fit.problem import Problem
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit
-from surefoot.gap import Simulator, make_cost, robot_side, schedule_of
+from surefoot.gap import Case, Simulator, make_cost, robot_side, schedule_of
 from surefoot.gap import match_state as module
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.match_state import HORIZONS, Matched, MatchState, match_state
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog, read_log, record, write_log
-from surefoot.policy.agents import Agent, make_agent
 from surefoot.policy.export_mlp import write_mlp
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
@@ -45,11 +44,15 @@ class Walk:
 
     robot: Robot
     log: RobotLog
-    schedule: Schedule
-    make: Callable[[int], Agent]
+    case: Case
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.case.schedule
 
     def match(self, horizon: int, log: RobotLog | None = None, threads: int = 1) -> MatchState:
-        return MatchState(log or self.log, self.schedule, self.robot, self.make, horizon, threads=threads)
+        case = self.case if log is None else Case(self.robot, self.case.driver, log, schedule=self.schedule)
+        return MatchState(case, horizon, threads=threads)
 
     def knob(self) -> SearchSpace:
         return SearchSpace(Physics(self.robot), make_knobs(self.robot, ("armature_kgm2",), "all"))
@@ -69,7 +72,7 @@ def walk(robot, tmp_path_factory) -> Walk:
         threads=1,
         base=True,
     )
-    return Walk(robot, log, schedule_of(log, robot, settle_s=SETTLE_S), lambda n: make_agent(path, robot, n))
+    return Walk(robot, log, Case(robot, path, log, schedule=schedule_of(log, robot, settle_s=SETTLE_S)))
 
 
 class TestScores:
@@ -83,7 +86,7 @@ class TestScores:
 
     def test_a_delay_is_seen_within_one_tick(self, walk):
         """What was on its way to the motors is part of where a segment starts."""
-        late, policy = Twin("late", Physics(walk.robot, {"delay_s": 0.01})), walk.make(1).policy.name
+        late, policy = Twin("late", Physics(walk.robot, {"delay_s": 0.01})), walk.case.policy.name
         log = record(late, policy, rollouts=4, seconds=1.6, seed=3, threads=1, base=True)
         family = SearchSpace(Physics(walk.robot), make_knobs(walk.robot, ("delay_s",), "all"))
         coordinates = np.array([[family.knobs[0].coordinate(delay_s)] for delay_s in (0.0, 0.005, 0.01, 0.015)])
@@ -154,7 +157,7 @@ class TestScores:
             walk.log, **{name: getattr(walk.log, name)[: cut.stop] for name in columns_of(walk.log)}
         )
         shorter = dataclasses.replace(schedule, rows=(*schedule.rows[:-1], cut))
-        match = MatchState(log, shorter, walk.robot, walk.make, 0, threads=1)
+        match = MatchState(Case(walk.robot, walk.case.driver, log, schedule=shorter), 0, threads=1)
         assert np.isfinite(match(None, ONE, 1).cost).all()
         assert match.seconds() == pytest.approx(walk.match(0).seconds())  # it runs along
 
@@ -194,13 +197,13 @@ class TestWhatIsNotKnown:
 
     def test_it_does_not_score_samples(self, walk):
         with pytest.raises(GapError, match="match-s-1 runs simulations of its own"):
-            make_cost("match-s-1", robot_side(walk.log, walk.schedule, walk.robot, PUBLISHED))
+            make_cost("match-s-1", robot_side(walk.case, PUBLISHED))
 
 
 class TestProblem:
     @staticmethod
     def problem(walk: Walk, cost: str) -> Problem:
-        return Problem(walk.log, walk.robot, walk.make, walk.knob(), walk.schedule, 1, cost=cost)
+        return Problem(walk.case, walk.knob(), 1, cost=cost)
 
     def test_the_cost_alone_is_that_of_match_s(self, walk, monkeypatch):
         monkeypatch.setattr(Simulator, "run", refuse)
@@ -289,15 +292,7 @@ def make_fit(robot: Robot, log: RobotLog, journal: Journal | None = None, **sett
         "cma": CmaSettings(population=4),
     }
     asked = FitSettings(**(usual | settings))
-    return Fit(
-        log,
-        schedule_of(log, robot, settle_s=SETTLE_S),
-        robot,
-        lambda n: make_agent("walk", robot, n),
-        asked,
-        journal,
-        threads=1,
-    )
+    return Fit(whole_case(robot, log, SETTLE_S), asked, journal, threads=1)
 
 
 def off(result: FitResult) -> tuple[float, float]:
@@ -488,43 +483,35 @@ class TestMatchState:
             name: record(Twin("t", Physics(go2, parameters)), "walk", rollouts=3, seconds=2.5, seed=2, base=True)
             for name, parameters in (("nominal", {}), ("heavy", {"base_mass_kg": 12.0}))
         }
-        return logs, {name: schedule_of(log, go2) for name, log in logs.items()}
+        return {name: whole_case(go2, log) for name, log in logs.items()}
 
     @pytest.mark.parametrize("horizon", [1, 20, 0])
     def test_the_true_simulator_repeats_what_was_recorded(self, go2, setting, horizon):
-        logs, schedules = setting
-        right, wrong = (
-            match_state(logs[name], schedules[name], go2, lambda n: make_agent("walk", go2, n), horizon)[0]
-            for name in ("nominal", "heavy")
-        )
+        right, wrong = (match_state(setting[name], horizon)[0] for name in ("nominal", "heavy"))
         assert right < (
             0.05 if horizon else 0.5
         )  # contacts are not quite what they were: the solver's warm start is not in the state
         assert wrong > 2 * right
 
     def test_candidates_are_scored_by_themselves(self, go2, setting):
-        logs, schedules = setting
         family = SearchSpace(Physics(go2), make_knobs(go2, ("base_mass_kg",)))
         coordinates = np.array([[0.0], [family.knobs[0].coordinate(12.0)]])
-        costs = match_state(
-            logs["heavy"], schedules["heavy"], go2, lambda n: make_agent("walk", go2, n), 20, family, coordinates
-        )
+        costs = match_state(setting["heavy"], 20, family, coordinates)
         assert costs[1] < 0.5 * costs[0]
 
     def test_a_joint_log_is_refused_with_the_reason(self, go2, setting):
-        logs, schedules = setting
-        bare = dataclasses.replace(logs["nominal"], base_position_m=None)
+        bare = dataclasses.replace(setting["nominal"].log, base_position_m=None)
         with pytest.raises(GapError, match=r"does not hold base_position_m.*wasserstein"):
-            match_state(bare, schedules["nominal"], go2, lambda n: make_agent("walk", go2, n), 1)
+            match_state(whole_case(go2, bare), 1)
 
     def test_a_clock_cannot_start_in_the_middle(self, go2, setting):
-        logs, schedules = setting
+        case = setting["nominal"]
         with pytest.raises(GapError, match="takes a policy"):
-            match_state(logs["nominal"], schedules["nominal"], go2, lambda n: make_agent("trot", go2, n), 1)
+            match_state(Case(go2, "trot", case.log, schedule=case.schedule), 1)
 
     def test_the_base_comes_back_from_a_file(self, setting, tmp_path):
-        logs, _ = setting
-        write_log(logs["nominal"], tmp_path / "log.parquet")
+        log = setting["nominal"].log
+        write_log(log, tmp_path / "log.parquet")
         again = read_log(tmp_path / "log.parquet")
-        np.testing.assert_allclose(again.base_position_m, logs["nominal"].base_position_m, atol=1e-5)
-        np.testing.assert_allclose(again.base_velocity, logs["nominal"].base_velocity, atol=1e-5)
+        np.testing.assert_allclose(again.base_position_m, log.base_position_m, atol=1e-5)
+        np.testing.assert_allclose(again.base_velocity, log.base_velocity, atol=1e-5)

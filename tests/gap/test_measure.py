@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from support.walks import agents, walked
+from support.walks import walked, whole_case
 
-from surefoot.gap import measure, schedule_of, score
+from surefoot.gap import measure, score
 from surefoot.gap.channels import PUBLISHED
 
 OFFSET_RAD = 0.1
@@ -16,10 +16,7 @@ class TestMeasure:
     def test_a_robot_like_the_simulator_has_no_measurable_gap(self, robot, log) -> None:
         seen: list[tuple[int, int]] = []
         measured = measure(
-            log,
-            schedule_of(log, robot),
-            robot,
-            agents(robot),
+            whole_case(robot, log),
             seed=4,
             threads=1,
             progress=lambda done, total: seen.append((done, total)),
@@ -39,7 +36,7 @@ class TestMeasure:
         joint = robot.contract.joints[10]
         offset = tuple(OFFSET_RAD if name == joint else 0.0 for name in robot.contract.joints)
         log = walked(robot, rollouts=8, action_offset_rad=offset)
-        gap = measure(log, schedule_of(log, robot), robot, agents(robot), threads=1, runs=4).gap
+        gap = measure(whole_case(robot, log), threads=1, runs=4).gap
         assert gap.measurable
         assert gap.interval[0] > gap.total_limit
         assert gap.channels[gap.worst[0]].where == joint

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot.errors import GapError
-from surefoot.gap import robot_side, schedule_of
+from surefoot.gap import Case, robot_side, schedule_of
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.schedule import EDGE_S
 
@@ -61,7 +61,7 @@ class TestSchedule:
         np.testing.assert_array_equal(
             schedule.command[0, 70:], np.tile(log.command[rows[1].start + 69], (schedule.command.shape[1] - 70, 1))
         )
-        side = robot_side(log, schedule, robot, PUBLISHED)
+        side = robot_side(Case(robot, "zero", log, schedule=schedule), PUBLISHED)
         assert len(side.samples) == schedule.counted.sum()
         assert (side.piece == 0).sum() == schedule.counted[0].sum()
         first = int(np.argmax(schedule.counted[0]))

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.walks import agents, walked
+from support.walks import walked, whole_case
 
 from surefoot.errors import GapError
-from surefoot.gap import Simulator, schedule_of
+from surefoot.gap import Simulator
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.simulate import refuse_falling
 
@@ -21,8 +21,9 @@ class Friction:
 
 class TestSimulator:
     def test_candidates_differ_by_their_change_alone(self, robot, log) -> None:
-        schedule = schedule_of(log, robot).pick(np.arange(3))
-        simulator = Simulator(robot, agents(robot), schedule, PUBLISHED, threads=1)
+        case = whole_case(robot, log)
+        schedule = case.schedule.pick(np.arange(3))
+        simulator = Simulator(case.driver, schedule, PUBLISHED, threads=1)
         run = simulator.run(Friction(), np.array([[0.2], [0.2], [0.4]]), seed=7)
         assert run.samples.shape == (3, schedule.counted.sum(), 3 * robot.contract.n_joints)
         np.testing.assert_array_equal(run.samples[0], run.samples[1])
@@ -32,8 +33,8 @@ class TestSimulator:
         assert not np.array_equal(simulator.run(Friction(), np.array([[0.4]]), seed=8).samples, alone.samples)
 
     def test_large_populations_run_in_turns_to_the_same_end(self, go2, monkeypatch) -> None:
-        log = walked(go2, rollouts=8)
-        simulator = Simulator(go2, agents(go2), schedule_of(log, go2).pick(np.arange(2)), PUBLISHED, threads=1)
+        case = whole_case(go2, walked(go2, rollouts=8))
+        simulator = Simulator(case.driver, case.schedule.pick(np.arange(2)), PUBLISHED, threads=1)
         candidates = np.array([[0.1], [0.2], [0.3]])
         whole = simulator.run(Friction(), candidates, seed=3)
         monkeypatch.setattr("surefoot.gap.simulate.MOST_WORLDS", 4)

@@ -11,7 +11,10 @@ from surefoot.adapt import read_adaptation
 from surefoot.errors import SurefootError
 from surefoot.logs import read_log
 from surefoot.pipeline.artefacts import DOCTOR, EVALUATION, FIT, GAP, LOG, POLICY, SIMULATOR, VERDICT, WALKS
-from surefoot.pipeline.loop import LoopWatch, blamed, read_loop, resolve_inputs
+from surefoot.pipeline.loop_inputs import resolve_inputs
+from surefoot.pipeline.loop_result import read_loop
+from surefoot.pipeline.loop_steps import blamed
+from surefoot.pipeline.loop_watch import LoopWatch
 from surefoot.policy.onnx_policy import OnnxPolicy
 from surefoot.report.loop_page import loop_page
 from surefoot.robot import load_robot

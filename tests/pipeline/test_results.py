@@ -1,5 +1,6 @@
 """Every result of a step is read back from its JSON file as it was written."""
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ from support.walks import walked
 from surefoot.files import write_json
 from surefoot.gap.case import Case
 from surefoot.logs.doctor import LogReport
+from surefoot.pipeline.evaluate import EvaluateOptions, run_evaluate
+from surefoot.pipeline.finetune import FineTuned
 from surefoot.pipeline.fit import FitOptions, PhysicsFit, read_fit, run_fit
 from surefoot.pipeline.gap import GapResult, GapSettings, run_gap
+from surefoot.pipeline.loop_result import LoopResult
 from surefoot.pipeline.verdict import VerdictOptions, judged_policies, run_verdict
+from surefoot.pipeline.walks import Walks
 from surefoot.verify.evaluate import Evaluation, evaluate
 from surefoot.verify.verdict import Verdict
 
@@ -94,6 +99,40 @@ class TestReadBack:
         again = Evaluation.from_dict(through_a_file(result.to_dict(), tmp_path))
         same_file(result, again, tmp_path)
         assert again == result
+        measured = run_evaluate(case.driver, case.robot, EvaluateOptions(episodes=1, straight_episodes=1, threads=1))
+        assert measured.provenance["policy"] == "walk"
+        again = Evaluation.from_dict(through_a_file(measured.to_dict(), tmp_path))
+        same_file(measured, again, tmp_path)
+        assert again.provenance == measured.provenance
+
+    def test_a_fine_tuned_policy_both_walks_and_the_loop(self, toy_loop, tmp_path) -> None:
+        tuned = FineTuned.from_dict(through_a_file(toy_loop.tuned.to_dict(), tmp_path), toy_loop.tuned.path)
+        same_file(toy_loop.tuned, tuned, tmp_path)
+        assert tuned.after == toy_loop.tuned.after
+        walks = Walks.from_dict(through_a_file(toy_loop.walks.to_dict(), tmp_path))
+        assert walks == toy_loop.walks
+        content = through_a_file(toy_loop.to_dict(), tmp_path)
+        again = LoopResult.from_dict(content, toy_loop.robot, toy_loop.folder)
+        same_file(toy_loop, again, tmp_path)
+        assert (again.done, again.says, again.exit_code) == (toy_loop.done, toy_loop.says, toy_loop.exit_code)
+
+
+class TestShown:
+    def test_every_result_shows_itself(self, toy_loop) -> None:
+        """As text, and as HTML in a notebook."""
+        for result in (
+            toy_loop,
+            toy_loop.report,
+            toy_loop.gap,
+            toy_loop.fit,
+            toy_loop.fit.adaptation,
+            toy_loop.tuned,
+            toy_loop.tuned.after,
+            toy_loop.verdict,
+        ):
+            first = str(result).splitlines()[0]
+            assert type(result).__name__ not in first
+            assert html.escape(first) in result._repr_html_()
 
 
 class TestResumption:

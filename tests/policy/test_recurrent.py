@@ -10,7 +10,7 @@ from support.layouts import lstm_policy, varied
 from support.policy_files import bare
 
 from surefoot.errors import PolicyError
-from surefoot.gap import measure, schedule_of
+from surefoot.gap import Case, measure, schedule_of
 from surefoot.logs import record
 from surefoot.policy import PolicyAgent, attach
 from surefoot.policy.driver import Driver, make_driver
@@ -79,10 +79,9 @@ def test_a_recording_is_what_stepping_by_hand_gives(policy, made) -> None:
 def test_a_gap_is_what_stepping_by_hand_gives(policy, made) -> None:
     twin = Twin("hidden", Physics(made, {"dry_friction_nm": 0.4}))
     log = record(twin, make_driver(policy, made), rollouts=8, seconds=2.5)
-    schedule = schedule_of(log, made)
     totals = [
-        measure(log, schedule, made, make).gap.total
-        for make in (make_driver(policy, made).make, by_hand(policy, made).make)
+        measure(Case(made, driver, log, schedule=schedule_of(log, made))).gap.total
+        for driver in (make_driver(policy, made), by_hand(policy, made))
     ]
     assert totals[0] == totals[1]
     assert totals[0] > 0

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from support.diagnoses import FOUND
 from support.pages import HOSTILE, checked
-from support.walks import agents, walked
+from support.walks import walked, whole_case
 
 from surefoot.fit.diagnose import Diagnosis
-from surefoot.gap import COSTS, Measured, measure, schedule_of, scores
+from surefoot.gap import COSTS, Measured, measure, scores
 from surefoot.gap.channels import PUBLISHED
 from surefoot.logs import RobotLog
 from surefoot.logs.doctor import check_log
@@ -28,7 +28,7 @@ def log(robot) -> RobotLog:
 
 @pytest.fixture(scope="module")
 def measured(robot, log) -> Measured:
-    return measure(log, schedule_of(log, robot), robot, agents(robot), threads=1, runs=3)
+    return measure(whole_case(robot, log), threads=1, runs=3)
 
 
 @pytest.fixture(scope="module")

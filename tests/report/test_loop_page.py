@@ -8,7 +8,7 @@ import pytest
 from support.pages import HOSTILE, Outline, parsed
 
 from surefoot.logs.doctor import Finding
-from surefoot.pipeline.loop import LoopResult
+from surefoot.pipeline.loop_result import LoopResult
 from surefoot.report.loop_page import loop_page
 from surefoot.verify.fit_gap import FitGap
 from surefoot.verify.rules import Reason

@@ -10,6 +10,7 @@ from surefoot.gap.channels import PUBLISHED, channels_of
 from surefoot.gap.costs import RobotSamples
 from surefoot.gap.schedule import Schedule
 from surefoot.gap.simulate import Simulated, Simulator
+from surefoot.policy.driver import make_driver
 from surefoot.robot import Robot
 
 PARAMETERS = ("dry_friction_nm", "armature_kgm2", "viscous_friction_nms", "delay_s", "torque_noise_nm")
@@ -61,7 +62,7 @@ def measured(robot: Robot, total: float, floor: float, limit: float, episodes: i
         gap,
         RobotSamples(samples, piece, channels, spread),
         runs,
-        Simulator(robot, lambda count: None, schedule, PUBLISHED),
+        Simulator(make_driver("zero", robot), schedule, PUBLISHED),
     )
 
 

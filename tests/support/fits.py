@@ -9,7 +9,6 @@ from surefoot.fit.family import FitSettings
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, FitProgress
-from surefoot.gap import schedule_of
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.robot import Robot
@@ -32,12 +31,8 @@ def make_fit(
 ) -> Fit:
     usual: dict[str, Any] = {"tie": "all", "quantile": QUICK}
     asked = FitSettings(free=free, **(usual | settings))
-    schedule = schedule_of(log, robot, settle_s=SETTLE_S)
     return Fit(
-        log,
-        schedule,
-        robot,
-        walks.agents(robot),
+        walks.whole_case(robot, log, SETTLE_S),
         asked,
         journal,
         threads=1,

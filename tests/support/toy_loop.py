@@ -7,10 +7,12 @@ import pytest
 
 from surefoot.pipeline.finetune import FineTuneOptions
 from surefoot.pipeline.fit import FitOptions
-from surefoot.pipeline.loop import LoopOptions, LoopResult, read_loop, resolve_inputs, run_loop
+from surefoot.pipeline.loop import run_loop
+from surefoot.pipeline.loop_inputs import LoopOptions, resolve_inputs
+from surefoot.pipeline.loop_result import LoopResult, read_loop
 from surefoot.pipeline.record import RecordOptions
 from surefoot.pipeline.verdict import VerdictOptions
-from surefoot.report.loop_pages import DrawnLoop
+from surefoot.report.drawn_loop import DrawnLoop
 from surefoot.robot import load_robot
 from surefoot.sim.twin import load_twin
 

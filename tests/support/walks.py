@@ -1,14 +1,14 @@
 """Short walks, recorded with a policy that each robot of the tests has."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 from support.robot_files import HEXAPOD
 
+from surefoot.gap import Case, schedule_of
+from surefoot.gap.schedule import SETTLE_S
 from surefoot.logs import RobotLog, record
-from surefoot.policy.agents import Agent, make_agent
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.twin import Twin, load_twin
@@ -21,8 +21,9 @@ def built_in(robot: Robot) -> str:
     return "step" if len(robot.feet) == 2 else "trot"
 
 
-def agents(robot: Robot) -> Callable[[int], Agent]:
-    return lambda n: make_agent(POLICIES[robot.name], robot, n)
+def whole_case(robot: Robot, log: RobotLog, settle_s: float = SETTLE_S) -> Case:
+    """A case with all rows of its log, whatever the doctor would say."""
+    return Case(robot, POLICIES[robot.name], log, schedule=schedule_of(log, robot, settle_s=settle_s))
 
 
 def walked(robot: Robot, rollouts: int = 6, seconds: float = 2.5, seed: int = 1, **parameters: Any) -> RobotLog:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from surefoot.pipeline.loop import SHORT_VERDICT
+from surefoot.pipeline.loop_inputs import SHORT_VERDICT
 from surefoot.verify.compare import LEVEL, compare, compare_over
 from surefoot.verify.evaluate import DRIFT_S
 from surefoot.verify.rules import ADAPTED, NOMINAL, POOLED, QUARTER, TOGETHER, Reason, judge, worse

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from surefoot.errors import FitError, SurefootError, shown
 from surefoot.files import is_number, read_json, write_json
 from surefoot.robot import Robot
+from surefoot.shown import Shown, dataframe
 from surefoot.sim.network import Network, read_network
 from surefoot.sim.parameters import PARAMETERS, parameter
 from surefoot.sim.physics import Physics
@@ -43,7 +44,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Adaptation:
+class Adaptation(Shown):
     """What was changed in a robot's simulator."""
 
     robot: str
@@ -63,6 +64,44 @@ class Adaptation:
             )
         return AdaptedPhysics(robot, self.settings, self.network, adaptation=self)
 
+    def to_dataframe(self) -> Any:
+        """The parameters as a pandas DataFrame: before, after, and the 90 % interval."""
+        rows = [asdict(knob) for knob in self.knobs]
+        return dataframe([{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        network = None if self.network is None else self.network.to_dict()
+        return {**asdict(replace(self, network=None)), "network": network}
+
+    @staticmethod
+    def from_dict(content: dict[str, Any], robot: Robot) -> "Adaptation":
+        """From what `to_dict` gave, through JSON or not; names, sizes and bounds are checked."""
+        texts = {key: content.get(key) for key in ("robot", "robot_hash", "family")}
+        for key, value in texts.items():
+            if not isinstance(value, str):
+                raise FitError(f"{key!r} is {shown(value)}; it must be text")
+            _refuse_long(value, repr(key))
+        settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
+        if not isinstance(settings, dict) or not isinstance(knobs, (list, tuple)) or not isinstance(provenance, dict):
+            raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
+        if len(knobs) > MOST_KNOBS:
+            raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
+        _refuse_provenance(provenance)
+        written = content.get("network")
+        network = None if written is None else read_network(written, robot, FitError)
+        adaptation = Adaptation(
+            **texts,  # type: ignore[arg-type]
+            knobs=tuple(_fitted(entry) for entry in knobs),
+            settings=settings,
+            network=network,
+            provenance=provenance,
+        )
+        adaptation.physics(robot)
+        for name, value in settings.items():
+            resolve(name, value, robot, error=FitError)
+        return adaptation
+
 
 @dataclass(frozen=True, eq=False)
 class AdaptedPhysics(Physics):
@@ -74,13 +113,7 @@ class AdaptedPhysics(Physics):
 
 def write_adaptation(path: Path, adaptation: Adaptation) -> None:
     """Write adaptation.json, whole or not at all."""
-    write_json(path, {"surefoot_adaptation": VERSION, **adaptation_to_dict(adaptation)})
-
-
-def adaptation_to_dict(adaptation: Adaptation) -> dict[str, Any]:
-    """As JSON."""
-    network = None if adaptation.network is None else adaptation.network.to_dict()
-    return {**asdict(replace(adaptation, network=None)), "network": network}
+    write_json(path, {"surefoot_adaptation": VERSION, **adaptation.to_dict()})
 
 
 def read_adaptation(path: Path, robot: Robot) -> Adaptation:
@@ -90,37 +123,9 @@ def read_adaptation(path: Path, robot: Robot) -> Adaptation:
     if not isinstance(content, dict) or content.get("surefoot_adaptation") != VERSION:
         raise FitError(f"{path} is not an adaptation of version {VERSION}; a fit writes one", verb="fit")
     try:
-        return adaptation_from_dict(content, robot)
+        return Adaptation.from_dict(content, robot)
     except SurefootError as reason:
         raise FitError(f"{path}: {reason}", argument=reason.argument, verb=reason.verb) from None
-
-
-def adaptation_from_dict(content: dict[str, Any], robot: Robot) -> Adaptation:
-    """From what `adaptation_to_dict` gave, through JSON or not; names, sizes and bounds are checked."""
-    texts = {key: content.get(key) for key in ("robot", "robot_hash", "family")}
-    for key, value in texts.items():
-        if not isinstance(value, str):
-            raise FitError(f"{key!r} is {shown(value)}; it must be text")
-        _refuse_long(value, repr(key))
-    settings, knobs, provenance = content.get("settings"), content.get("knobs"), content.get("provenance", {})
-    if not isinstance(settings, dict) or not isinstance(knobs, (list, tuple)) or not isinstance(provenance, dict):
-        raise FitError("'settings' and 'provenance' must be mappings, and 'knobs' a list")
-    if len(knobs) > MOST_KNOBS:
-        raise FitError(f"it has {len(knobs):,} knobs; no fit has more than {MOST_KNOBS:,}")
-    _refuse_provenance(provenance)
-    written = content.get("network")
-    network = None if written is None else read_network(written, robot, FitError)
-    adaptation = Adaptation(
-        **texts,  # type: ignore[arg-type]
-        knobs=tuple(_fitted(entry) for entry in knobs),
-        settings=settings,
-        network=network,
-        provenance=provenance,
-    )
-    adaptation.physics(robot)
-    for name, value in settings.items():
-        resolve(name, value, robot, error=FitError)
-    return adaptation
 
 
 def _refuse_long(value: Any, what: str, most: int = LONGEST_NAME) -> None:

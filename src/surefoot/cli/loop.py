@@ -11,13 +11,12 @@ from surefoot.cli.loop_screen import LoopScreen
 from surefoot.errors import SurefootError
 from surefoot.files import path_of, write_text
 from surefoot.pipeline.artefacts import REPORT
-from surefoot.pipeline.loop import (
+from surefoot.pipeline.loop import claim_loop, run_loop
+from surefoot.pipeline.loop_inputs import (
     DEFAULT_ROBOT,
     LoopInputs,
     LoopOptions,
-    claim_loop,
     resolve_inputs,
-    run_loop,
     step_names,
     usual_recording,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from surefoot.cli.words import command_line
 from surefoot.pipeline.artefacts import DOCTOR_PAGE, POLICY
-from surefoot.pipeline.loop import LoopOptions
+from surefoot.pipeline.loop_inputs import LoopOptions
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from surefoot.fit.run import FitProgress
 from surefoot.gap.case import Case
 from surefoot.pipeline.gap import GapResult
 from surefoot.pipeline.walks import Walks
-from surefoot.report.loop_pages import DrawnLoop
+from surefoot.report.drawn_loop import DrawnLoop
 from surefoot.report.pages import write_page
 from surefoot.report.text import show_result
 

@@ -15,7 +15,7 @@ from surefoot.files import read_text, sha256, write_json, write_text
 from surefoot.fit.family import FitSettings
 from surefoot.fit.rehearse import Rehearsal, commands_to_rehearse, noise_of, rehearse, relative_errors
 from surefoot.gap import schedule_of
-from surefoot.gap.case import named_policy
+from surefoot.gap.case import Case, named_policy
 from surefoot.gap.schedule import LEAST_S, Schedule, finite_rows
 from surefoot.journal import Journal
 from surefoot.logs import read_log
@@ -83,10 +83,7 @@ def run_rehearsal(
         if content is not None and policy != REPLAY and planned.torque_noise_nm is None:
             journal = Journal(out / JOURNAL / "noise", known, restart=planned.restart)
             noise = noise_of(
-                content,
-                schedule,
-                robot,
-                driver.make,
+                Case(robot, driver, content, schedule=schedule),
                 journal,
                 settings.seed,
                 planned.threads,
@@ -97,9 +94,8 @@ def run_rehearsal(
         known["noise"] = noise
         journal = Journal(out / JOURNAL / "fit", known, restart=planned.restart)
         found = rehearse(
+            driver,
             schedule,
-            robot,
-            driver.make,
             settings,
             noise,
             seed=settings.seed,

@@ -13,12 +13,13 @@ from surefoot.cli.live import OnScreen
 from surefoot.console import Console
 from surefoot.errors import SurefootError
 from surefoot.files import check_folder, write_json
+from surefoot.pipeline.artefacts import CHECKPOINT, CONFIG, EVALUATION, POLICY
 from surefoot.robot import load_robot
 
 if TYPE_CHECKING:
     from surefoot.learn.loop import TrainingProgress
 
-FILES = ("policy.onnx", "checkpoint.safetensors", "config.json", "eval.json", "tensorboard/")
+FILES = (POLICY, CHECKPOINT, CONFIG, EVALUATION, "tensorboard/")
 
 
 def train_policy(
@@ -80,13 +81,12 @@ def train_policy(
         )
     console.print(f"wrote {policy}", soft_wrap=True)
     if evaluate:
-        from surefoot.cli.evaluate import run, tables
+        from surefoot.pipeline.evaluate import EvaluateOptions, run_evaluate
+        from surefoot.report.text.evaluation import show_evaluation
 
-        result, content = run(str(policy), described, None, 100, 20, seed, threads)
-        write_json(out / "eval.json", content)
-        console.print(*tables(result, f"{policy} on {described.name}"), sep="\n")
-        failures = result.failures()
-        console.print("passes the gate" if not failures else "does not pass the gate: " + "; ".join(failures))
+        result = run_evaluate(policy, described, EvaluateOptions(seed=seed, threads=threads))
+        write_json(out / EVALUATION, result.to_dict())
+        show_evaluation(result, console, f"{policy} on {described.name}")
 
 
 class TrainingScreen(OnScreen):

@@ -1,8 +1,8 @@
 """Everything that is read from and written to disk goes through here: one place for limits, locks and refusals.
 
 Reading: only ordinary files, up to a size, decoded within limits (`reading`, `yaml_file`). Writing: whole or not at
-all, never over an input and never over somebody else's file (`writing`, `ledger`, `run_folder`, `seal`). A folder that a long job writes
-into has one owner at a time (`lock`).
+all, never over an input and never over somebody else's file (`writing`, `ledger`, `run_folder`, `seal`). A folder that
+a long job writes into has one owner at a time (`lock`).
 """
 
 from surefoot.files.canonical import canonical_json, file_hash, is_number, json_ready, parse_json, sha256

@@ -20,11 +20,9 @@ from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.linear import design_around, gauss_newton_step, slopes
 from surefoot.fit.metric import CURVATURE
 from surefoot.fit.problem import Answer, Problem
+from surefoot.gap.case import Case
 from surefoot.gap.measure import Measured
-from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog
-from surefoot.policy.agents import Agent
 from surefoot.robot import Robot
 from surefoot.robot.legs import joint_types
 from surefoot.sim.physics import Physics
@@ -134,10 +132,7 @@ class Diagnosis:
 
 
 def diagnose_gap(
-    log: RobotLog,
-    schedule: Schedule,
-    robot: Robot,
-    make_agent: Callable[[int], Agent],
+    case: Case,
     measured: Measured,
     *,
     seed: int = 0,
@@ -153,9 +148,9 @@ def diagnose_gap(
             " by chance)"
         )
         return Diagnosis(says, "sure", (), "nowhere", 0, 0.0)
-    trial = _Trial(log, schedule, robot, make_agent, seed, threads, journal, progress)
+    trial = _Trial(case, seed, threads, journal, progress)
     before, points = trial.run()
-    return _words(before, points, _where(measured, robot), trial.problem, gap.total_floor)
+    return _words(before, points, _where(measured, case.robot), trial.problem, gap.total_floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,21 +167,19 @@ class _Trial:
 
     def __init__(
         self,
-        log: RobotLog,
-        schedule: Schedule,
-        robot: Robot,
-        make_agent: Callable[[int], Agent],
+        case: Case,
         seed: int,
         threads: int,
         journal: Journal | None,
         progress: Callable[[int, int], None] | None,
     ):
         rng = np.random.default_rng([seed, Stream.DIAGNOSIS])
+        robot, schedule = case.robot, case.schedule
         picked = schedule.pick(np.sort(rng.permutation(schedule.n)[:PIECES]))
         names = dict.fromkeys([*COMMON, *(name for suspect in SUSPECTS for name in suspect.parameters)])
         knobs = make_knobs(robot, tuple(names), "type", read_priors())
         self.space = SearchSpace(Physics(robot, _spring_rest(robot)), knobs)
-        self.problem = Problem(log, robot, make_agent, self.space, picked, threads)
+        self.problem = Problem(case.on(picked), self.space, threads)
         self.low, self.high = self.space.bounds
         self.seed, self._journal, self._progress, self._asked = seed, journal, progress, 0
         self._scatter = np.zeros(0)
@@ -333,7 +326,7 @@ def _words(before: float, points: dict[str, _Point], where: str, problem: Proble
             f" reach {common:.3f}."
         )
         if suspect.key == "spring":
-            evidence += _springs(problem.space.at(point.at), problem.robot)
+            evidence += _springs(problem.space.at(point.at), problem.case.robot)
         causes.append(Cause(suspect.name, suspect.key, suspect.kind, explains, point.cost, values, evidence))
     causes.sort(key=lambda cause: cause.cost)
     if causes[0].cost > ENOUGH * common:  # the rest adds nothing to delay and noise

@@ -10,23 +10,20 @@ rollouts; match-s has simulations of its own, and only what is asked for is simu
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from surefoot.adapt import SearchSpace
 from surefoot.fit.family import FIT_KINDS
+from surefoot.gap.case import Case
 from surefoot.gap.channels import PUBLISHED, Channel, Kind
 from surefoot.gap.costs import Quantiles, RobotSamples, Wasserstein, make_cost
 from surefoot.gap.distance import sort_channels
 from surefoot.gap.match_state import HORIZONS, MatchState
 from surefoot.gap.measure import robot_side
-from surefoot.gap.schedule import Schedule, kinds_in
+from surefoot.gap.schedule import kinds_in
 from surefoot.gap.simulate import Simulated, Simulator
-from surefoot.logs import RobotLog
-from surefoot.policy.agents import Agent
-from surefoot.robot import Robot
 
 TRACES: tuple[Kind, ...] = ("position", "velocity")
 BLOCKS = 20  # of probability, in each channel
@@ -60,13 +57,10 @@ class Answer:
 
 @dataclass(eq=False)
 class Problem:
-    """A log, a robot, a policy, and a space of physics."""
+    """A case, and a space of physics."""
 
-    log: RobotLog
-    robot: Robot
-    make_agent: Callable[[int], Agent]
+    case: Case
     space: SearchSpace
-    schedule: Schedule
     threads: int = 0
     physics_hz: float | None = None
     kinds: tuple[Kind, ...] = FIT_KINDS
@@ -75,8 +69,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Take the robot's samples once."""
-        self.kinds = kinds_in(self.log, TRACES if self.aligned else self.kinds)
-        self._whole = side = robot_side(self.log, self.schedule, self.robot, self.kinds)
+        self.schedule = self.case.schedule
+        self.kinds = kinds_in(self.case.log, TRACES if self.aligned else self.kinds)
+        self._whole = side = robot_side(self.case, self.kinds)
         beyond = (BEYOND * side.spread).astype(np.float32)
         self._sane = (
             side.samples.min(axis=0) - beyond,
@@ -84,15 +79,7 @@ class Problem:
         )  # one world that blows up must not outweigh all others
         self._match: MatchState | None = None
         if self.cost in HORIZONS and not self.aligned:
-            self._match = MatchState(
-                self.log,
-                self.schedule,
-                self.robot,
-                self.make_agent,
-                HORIZONS[self.cost],
-                threads=self.threads,
-                physics_hz=self.physics_hz,
-            )
+            self._match = MatchState(self.case, HORIZONS[self.cost], threads=self.threads, physics_hz=self.physics_hz)
 
     @property
     def aligned(self) -> bool:
@@ -134,7 +121,7 @@ class Problem:
             answer = Answer(np.zeros((len(candidates), 0)), matched.cost, matched.fallen)
         else:
             schedule = self.schedule if pieces is None else self.schedule.pick(pieces)
-            simulator = Simulator(self.robot, self.make_agent, schedule, self.kinds, self.threads, self.physics_hz)
+            simulator = Simulator(self.case.driver, schedule, self.kinds, self.threads, self.physics_hz)
             run = simulator.run(self.space, candidates, seed)
             stepped = time.perf_counter()
             np.clip(run.samples, *self._sane, out=run.samples)

@@ -19,12 +19,13 @@ from surefoot.fit.family import WALKING, FitSettings, make_space
 from surefoot.fit.quantile import QuantileSettings
 from surefoot.fit.result import FitResult
 from surefoot.fit.run import Fit, FitProgress
+from surefoot.gap.case import Case
 from surefoot.gap.schedule import SETTLE_S, Schedule, schedule_of
 from surefoot.gap.simulate import Simulator
 from surefoot.journal import Journal
 from surefoot.logs import RobotLog
 from surefoot.logs.recorder import random_commands
-from surefoot.policy.agents import Agent
+from surefoot.policy.driver import Driver
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.sim.rollout import Rollout
@@ -54,9 +55,8 @@ class Rehearsal:
 
 
 def rehearse(
+    driver: Driver,
     schedule: Schedule,
-    robot: Robot,
-    make_agent: Callable[[int], Agent],
     settings: FitSettings,
     noise: dict[str, float],
     *,
@@ -67,6 +67,7 @@ def rehearse(
     progress: Callable[[FitProgress], None] | None = None,
 ) -> Rehearsal:
     """Plant, record under the commands of a schedule with `noise` (parameter -> value), fit, compare."""
+    robot = driver.robot
     space = make_space(robot, settings)
     planted = plant(space, noise, np.random.default_rng([seed, Stream.PLANTED]))
     fixed_noise = {
@@ -77,10 +78,11 @@ def rehearse(
     hidden = replace(
         space, base=Physics(robot, {**space.base.parameters, **fixed_noise})
     )  # noise that is no knob is there all the same
-    run = Simulator(robot, make_agent, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
+    run = Simulator(driver, schedule, (), threads).roll(hidden, planted[None], seed=1_000_003 + seed)
     log = _recorded(run, schedule, robot)
     again = schedule_of(log, robot, settle_s=settle_s, replay=schedule.replay is not None)
-    result = Fit(log, again, robot, make_agent, settings, journal, threads=threads, progress=progress).run()
+    case = Case(robot, driver, log, schedule=again)
+    result = Fit(case, settings, journal, threads=threads, progress=progress).run()
     values = space.values(planted)[0]
     return Rehearsal({knob.name: float(value) for knob, value in zip(space.knobs, values, strict=True)}, result)
 
@@ -96,22 +98,15 @@ def plant(space: SearchSpace, noise: dict[str, float], rng: np.random.Generator)
 
 
 def noise_of(
-    log: RobotLog,
-    schedule: Schedule,
-    robot: Robot,
-    make_agent: Callable[[int], Agent],
+    case: Case,
     journal: Journal | None = None,
     seed: int = 0,
     threads: int = 0,
     progress: Callable[[FitProgress], None] | None = None,
 ) -> dict[str, float]:
-    """How noisy a log is, by a quick fit with all joints tied: about right is enough to rehearse with."""
+    """How noisy the log of a case is, by a quick fit with all joints tied: about right is enough to rehearse with."""
     settings = FitSettings(free=(*WALKING, *NOISE[1:]), tie="all", held_out=0.0, seed=seed, quantile=QUICK)
-    fitted = (
-        Fit(log, schedule, robot, make_agent, settings, journal, threads=threads, progress=progress)
-        .run()
-        .adaptation.settings
-    )
+    fitted = Fit(case, settings, journal, threads=threads, progress=progress).run().adaptation.settings
     return {name: float(np.max(fitted.get(name, 0.0))) for name in NOISE}
 
 

@@ -1,8 +1,9 @@
 """A whole fit: hold episodes back, see that every knob does something, search, polish, and say how far the
 answer may be off.
 
-Everything that takes long goes through the journal, so that the same call continues after a kill and ends
-in the same numbers.
+Every answer that the search gets goes through the journal, so that the same call continues after a kill and ends in the
+same numbers. The gaps before and after are measured again: they take as long as a few answers, and their samples would
+fill the journal with many times its size.
 """
 
 import time
@@ -12,31 +13,27 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.adapt import Adaptation, CurvedSpace, Fitted, Flag, Knob, Knot, SearchSpace, with_curves
+from surefoot.adapt import Adaptation, CurvedSpace, Knob, Knot, SearchSpace, with_curves
 from surefoot.adapt.curves import groups_of, limit_of
 from surefoot.errors import FitError
-from surefoot.fit.advice import flag_of
 from surefoot.fit.answers import keep_answer, recall_answer
 from surefoot.fit.distill import distill
+from surefoot.fit.estimates import estimates, knots_of, own_values, traces_of
 from surefoot.fit.family import WORDS, FitSettings, make_space
 from surefoot.fit.intervals import Uncertainty
 from surefoot.fit.problem import Answer, Problem
 from surefoot.fit.quantile import Ask, QuantileSearch
-from surefoot.fit.result import FitResult, Point, SearchIteration, Traces
+from surefoot.fit.result import FitResult, SearchIteration
 from surefoot.fit.search import Search, make_search
 from surefoot.gap import measure
+from surefoot.gap.case import Case
 from surefoot.gap.channels import PUBLISHED
 from surefoot.gap.measure import Measured, robot_side
 from surefoot.gap.schedule import Schedule
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog
-from surefoot.policy.agents import Agent
-from surefoot.robot import Robot
 from surefoot.sim.network import JointGroup, Network
-from surefoot.sim.parameters import PARAMETERS
 from surefoot.sim.physics import Physics
 from surefoot.sim.residual import INPUTS
-from surefoot.sim.values import nominal
 from surefoot.streams import Stream
 
 PROBE_PIECES = 4
@@ -83,10 +80,7 @@ class Fit:
 
     def __init__(
         self,
-        log: RobotLog,
-        schedule: Schedule,
-        robot: Robot,
-        make_agent: Callable[[int], Agent],
+        case: Case,
         settings: FitSettings,
         journal: Journal | None,
         *,
@@ -94,18 +88,21 @@ class Fit:
         progress: Callable[[FitProgress], None] | None = None,
         start: Mapping[str, float] | None = None,
         base: Mapping[str, Any] | None = None,
+        before: tuple[Measured, Measured | None] | None = None,
     ):
         """`start` gives values to begin the search at, by the names of knobs; `base` what candidates have
-        beside them.
+        beside them; `before` the gaps before the fit, fitted and held out, where another family has measured them.
         """
-        self.log, self.robot, self.make_agent, self.settings, self.threads = log, robot, make_agent, settings, threads
-        self.fitted, self.held = split(schedule, settings.held_out, settings.seed)
+        self.robot, self.settings, self.threads = case.robot, settings, threads
+        self.fitted, held = split(case.schedule, settings.held_out, settings.seed)
+        self.case, self.held_case = case.on(self.fitted), None if held is None else case.on(held)
+        robot = case.robot
         space: SearchSpace = make_space(robot, settings)
         self._own = space.base  # as it was before the fit
         self._base = dict(base or {})
         self.space = replace(space, base=replace(space.base, parameters={**space.base.parameters, **self._base}))
         if settings.family.adds is not None and settings.family.curved:
-            seen = robot_side(log, self.fitted, robot, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
+            seen = robot_side(self.case, INPUTS).samples.reshape(-1, len(INPUTS), robot.contract.n_joints)
             self._seen: dict[str, np.ndarray] = {name: seen[:, k] for k, name in enumerate(INPUTS)}
             self.space = with_curves(self.space, self._seen, settings.family.adds, per_joint=settings.family.per_joint)
         self.problem = self._problem()
@@ -114,15 +111,19 @@ class Fit:
         self.wall_s = 0.0
         self._gave_up = False
         self._journal, self._show, self._start_gap, self._start = journal, progress, float("nan"), start or {}
+        self._before = before
 
     def run(self) -> FitResult:
         """Do it."""
-        if self.held is None and self.settings.held_out > 0:
+        if self.held_case is None and self.settings.held_out > 0:
             self.remarks.append(
                 "the log is too short to hold episodes back: nothing says how the fit does on commands that it has not"
                 " seen"
             )
-        before, held_before = self._measure(self._own, "measuring the gap"), self._measure_held(self._own)
+        before, held_before = self._before or (
+            self._measure(self._own, "measuring the gap"),
+            self._measure_held(self._own),
+        )
         self._start_gap = before.gap.total
         if not before.gap.measurable and not self.problem.aligned:
             stopped = (
@@ -156,11 +157,8 @@ class Fit:
     def _problem(self) -> Problem:
         settings = self.settings
         return Problem(
-            self.log,
-            self.robot,
-            self.make_agent,
+            self.case,
             self.space,
-            self.fitted,
             self.threads,
             cost=settings.cost,
             kinds=settings.kinds,
@@ -225,7 +223,7 @@ class Fit:
         has not seen; empty else.
         """
         factor = self.settings.give_up
-        if factor is None or self.held is None or not isinstance(search, QuantileSearch) or not search.stalled:
+        if factor is None or self.held_case is None or not isinstance(search, QuantileSearch) or not search.stalled:
             return ""
         left = self._measure_held(self.space.at(search.at))
         assert left is not None
@@ -278,25 +276,22 @@ class Fit:
             groups.append(JointGroup(tuple(self.robot.contract.joints[k] for k in joints), layers, limit))
         return Network(space.adds, tuple(groups))
 
-    def _measure(self, physics: Physics, stage: str, schedule: Schedule | None = None) -> Measured:
+    def _measure(self, physics: Physics, stage: str, case: Case | None = None) -> Measured:
         if self._show is not None:
             self._show(FitProgress(stage, gap=self._start_gap, start_gap=self._start_gap, wall_s=self.wall_s))
         return measure(
-            self.log,
-            schedule or self.fitted,
-            self.robot,
-            self.make_agent,
+            case or self.case,
             physics=physics,
             seed=self.settings.seed + 7,
             threads=self.threads,
-            may_fall=physics is not self._own or schedule is not None,
+            may_fall=physics is not self._own or case is not None,
         )
 
     def _measure_held(self, physics: Physics) -> Measured | None:
         return (
             None
-            if self.held is None
-            else self._measure(physics, "measuring on episodes that were held back", self.held)
+            if self.held_case is None
+            else self._measure(physics, "measuring on episodes that were held back", self.held_case)
         )
 
     # Asking
@@ -411,42 +406,17 @@ class Fit:
         *,
         silent: tuple[Knob, ...] = (),
     ) -> FitResult:
-        joints, family = self.robot.contract.joints, self.settings.family
+        family, moved = self.settings.family, physics is not self._own
         static = [k for k, knob in enumerate(self.space.knobs) if not isinstance(knob, Knot)]
-        own = _own_values(
-            self.robot, tuple(knob for knob in (*self.space.knobs, *silent) if not isinstance(knob, Knot))
-        )
-        moved = physics is not self._own
-        values = self.space.values(at)[0]
-        fitted = []
-        for k in static:
-            knob = self.space.knobs[k]
-            ends = sorted(float(knob.value(at[k] + side * sure.half_width[k])) for side in (-1.0, 1.0))
-            flag, note = flag_of(knob, float(at[k]), float(sure.half_width[k]), float(sure.data_share[k]))
-            value = float(values[k]) if moved else own[knob.name]
-            fitted.append(_fitted(knob, joints, own[knob.name], value, (ends[0], ends[1]), flag, note))
-        for knob in silent:
-            note = "turning it does not change the simulated walk at all"
-            fitted.append(
-                _fitted(knob, joints, own[knob.name], own[knob.name], (knob.low, knob.high), "no effect", note)
-            )
-        knots = tuple(
-            Point(
-                tuple(joints[e] for e in knob.entries),
-                INPUTS[knob.input],
-                knob.at,
-                float(values[k]),
-                float(knob.step * sure.half_width[k]),
-            )
-            for k, knob in enumerate(self.space.knobs)
-            if isinstance(knob, Knot) and moved
-        )
+        own = own_values(self.robot, (*(self.space.knobs[k] for k in static), *silent))
+        fitted = estimates(self.space, at, sure, own, silent, moved=moved)
+        knots = knots_of(self.space, at, sure) if moved else ()
         settings = {name: physics.value(name).tolist() for name in physics.parameters}
         adaptation = Adaptation(
             self.robot.name,
             self.robot.hash,
             "static" if family.adds is None else WORDS[family.adds],
-            tuple(fitted),
+            fitted,
             settings,
             physics.network,
         )
@@ -454,7 +424,7 @@ class Fit:
         correlation[: len(static), : len(static)] = sure.correlation[np.ix_(static, static)]
         traces = None
         if self.problem.aligned:
-            traces = _traces(*gaps), None if held[0] is None or held[1] is None else _traces(held[0], held[1])
+            traces = traces_of(*gaps), None if held[0] is None or held[1] is None else traces_of(held[0], held[1])
         still = tuple(own[knob.name] for knob in silent)
         steps = tuple(replace(step, values=(*(step.values[k] for k in static), *still)) for step in self.steps)
         return FitResult(
@@ -471,34 +441,3 @@ class Fit:
             knots=knots,
             gave_up=self._gave_up,
         )
-
-
-def _traces(before: Measured, after: Measured) -> Traces:
-    picked = np.array([channel.kind == "position" for channel in before.robot.channels])
-    errors = [(measured.runs[0].samples[0] - measured.robot.samples)[:, picked] for measured in (before, after)]
-    return Traces(*(float(np.sqrt(np.square(error).mean())) for error in errors))
-
-
-def _own_values(robot: Robot, knobs: tuple[Knob, ...]) -> dict[str, float]:
-    """What the robot's own simulator has, by the names of knobs; where a search begins may be elsewhere."""
-    values = {}
-    for knob in knobs:
-        own = nominal(knob.parameter, robot)
-        values[knob.name] = float(np.mean(own[list(knob.entries)] if own.ndim else own))
-    return values
-
-
-def _fitted(
-    knob: Knob,
-    joints: tuple[str, ...],
-    start: float,
-    value: float,
-    interval: tuple[float, float],
-    flag: Flag,
-    note: str,
-) -> Fitted:
-    names = tuple("xyz") if PARAMETERS[knob.parameter].per == "axis" else joints
-    where = tuple(names[k] for k in knob.entries)
-    return Fitted(
-        knob.name, knob.parameter, where, knob.unit, start, value, interval, (knob.low, knob.high), flag, note
-    )

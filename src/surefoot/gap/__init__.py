@@ -3,6 +3,7 @@
 It runs the policy in the loop under the log's own commands. It must not know search.
 """
 
+from surefoot.gap.case import Case
 from surefoot.gap.costs import COSTS, Cost, make_cost
 from surefoot.gap.measure import Gap, Measured, measure, robot_side
 from surefoot.gap.schedule import Schedule, schedule_of
@@ -12,6 +13,7 @@ from surefoot.gap.simulate import Candidates, Simulated, Simulator
 __all__ = [
     "COSTS",
     "Candidates",
+    "Case",
     "Cost",
     "Gap",
     "Measured",

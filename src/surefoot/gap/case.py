@@ -4,6 +4,7 @@ Reading the policy, checking the log and cutting it into pieces happen on first 
 of the loop sees the same robot in the same posture, the same usable rows and the same schedule.
 """
 
+import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,15 +33,17 @@ class Case:
         policy: OnnxPolicy | Driver | str | Path | None = None,
         log: RobotLog | str | Path | None = None,
         *,
+        schedule: Schedule | None = None,
         settle_s: float = SETTLE_S,
         needed_s: float = NEEDED_S,
         seed: int = 0,
     ):
         """`robot` and `log` are values, names or paths. `policy` is a policy, its path or shipped name, "trot", "zero"
         or "random", "replay" for recorded targets that are played again on a stand, or None for the one that the log
-        names. `settle_s` is dropped at the start of every episode, `needed_s` is what the doctor asks for.
+        names. `schedule` gives the pieces of the log to compare; without it, the doctor says which rows are usable.
+        `settle_s` is dropped at the start of every episode, `needed_s` is what the doctor asks for.
         """
-        described = robot if isinstance(robot, Robot) else load_robot(str(robot))
+        described = robot if isinstance(robot, Robot) else load_robot(robot)
         if log is None:
             raise GapError("a case needs a log; record one, or import one of your robot's")
         self.log = log if isinstance(log, RobotLog) else read_log(log)
@@ -49,6 +52,8 @@ class Case:
             named_policy(self.log, described) if policy is None else policy, described, seed
         )
         self.robot = self.driver.robot  # in the posture that the policy names
+        if schedule is not None:
+            self.schedule = schedule
 
     @property
     def policy(self) -> OnnxPolicy | None:
@@ -86,6 +91,12 @@ class Case:
         if self.replay:  # at rest on a stand friction holds the legs, which tells of it; at rest on the ground nothing
             return self._whole_schedule
         return schedule_of(self.log, self.robot, self.report.usable, self.settle_s)
+
+    def on(self, schedule: Schedule) -> "Case":
+        """The same case on other pieces of its log, such as those that a fit holds back."""
+        other = copy.copy(self)
+        other.schedule = schedule
+        return other
 
     def refuse_unusable(self) -> None:
         """Raise `UnusableLog` with the first error that the doctor found, unless it does not stop a comparison."""

@@ -11,18 +11,18 @@ tick the two are the same, but for noise, delay or history in what the policy ob
 open loop.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from surefoot.errors import GapError
+from surefoot.gap.case import Case
 from surefoot.gap.schedule import Schedule
 from surefoot.gap.simulate import MOST_WORLDS, ONE, Candidates, Simulator, as_candidates
 from surefoot.logs import RobotLog
 from surefoot.policy.agents import Agent, PolicyAgent
-from surefoot.robot import Posture, Robot, Sensors
+from surefoot.robot import Posture, Sensors
 from surefoot.sim.falls import FALLEN_GRAVITY_Z
 from surefoot.sim.physics import Physics
 from surefoot.sim.sensing import gravity_in_base
@@ -91,21 +91,19 @@ class MatchState:
 
     def __init__(
         self,
-        log: RobotLog,
-        schedule: Schedule,
-        robot: Robot,
-        make_agent: Callable[[int], Agent],
+        case: Case,
         horizon: int,
         *,
         threads: int = 0,
         physics_hz: float | None = None,
     ):
-        refuse_unknown_base(log)
-        refuse_clock(make_agent(1))
-        self._robot, self._make_agent, self._threads, self._physics_hz = robot, make_agent, threads, physics_hz
+        refuse_unknown_base(case.log)
+        refuse_clock(case.driver.make(1))
+        self._driver, self._threads, self._physics_hz = case.driver, threads, physics_hz
+        schedule = case.schedule
         self._dt_s = schedule.dt_s
         self._rows: dict[str, np.ndarray] = {
-            name: np.asarray(getattr(log, name), dtype=float) for name in ("command", "action", *JOINTS, *STATE)
+            name: np.asarray(getattr(case.log, name), dtype=float) for name in ("command", "action", *JOINTS, *STATE)
         }
         size = np.linalg.norm(self._rows["quaternion"], axis=1, keepdims=True)
         self._rows["quaternion"] = self._rows["quaternion"] / np.where(
@@ -136,7 +134,7 @@ class MatchState:
         turns = -(-len(segments.first) // max(1, MOST_WORLDS // n))
         size = -(-len(segments.first) // turns)
         worlds = Worlds(
-            self._robot,
+            self._driver.robot,
             n * size,
             seed=seed,
             threads=self._threads,
@@ -146,7 +144,7 @@ class MatchState:
         )
         if space is not None:
             space.apply(worlds, candidates, size)
-        agent = refuse_clock(self._make_agent(n * size))
+        agent = refuse_clock(self._driver.make(n * size))
         squares, down, count = np.zeros(n), np.zeros(n), 0
         for turn in range(turns):
             chosen = np.arange(turn * size, (turn + 1) * size)
@@ -188,7 +186,7 @@ class MatchState:
 
         worlds.reset(
             joint_position_rad=np.clip(
-                tiled("joint_position_rad", segments.first), *np.array(self._robot.contract.position_limit_rad).T
+                tiled("joint_position_rad", segments.first), *np.array(self._driver.robot.contract.position_limit_rad).T
             ),
             joint_velocity_rad_s=tiled("joint_velocity_rad_s", segments.first),
             base_position_m=tiled("base_position_m", segments.first) * START,
@@ -199,7 +197,7 @@ class MatchState:
         agent.reset(None)
         agent.remember(tiled("action", segments.first - 1))
         commands = [tiled("command", np.minimum(segments.first + k, segments.last)) for k in range(segments.ticks)]
-        distance = StateDistanceProbe(rows, self._unit, self._robot.posture, segments, real)
+        distance = StateDistanceProbe(rows, self._unit, self._driver.robot.posture, segments, real)
         walk(worlds, agent, Script(np.stack(commands)), (distance,))
         return distance.result()
 
@@ -259,10 +257,7 @@ class StateDistanceProbe:
 
 
 def match_state(
-    log: RobotLog,
-    schedule: Schedule,
-    robot: Robot,
-    make_agent: Callable[[int], Agent],
+    case: Case,
     horizon: int,
     physics: Physics | Candidates | None = None,
     candidates: np.ndarray | None = None,
@@ -272,30 +267,19 @@ def match_state(
 ) -> np.ndarray:
     """Root mean square distance of the whole state, in units of the robot's own spread, (n,) for n candidates."""
     candidates = ONE if candidates is None else candidates
-    match = MatchState(log, schedule, robot, make_agent, horizon, threads=threads)
-    return match(physics, candidates, seed).cost
+    return MatchState(case, horizon, threads=threads)(physics, candidates, seed).cost
 
 
-def state_floor(simulator: Simulator, log: RobotLog, horizon: int, seed: int, physics: Physics | None = None) -> float:
+def state_floor(case: Case, horizon: int, seed: int, physics: Physics | None = None, *, threads: int = 0) -> float:
     """What match-s gives when the simulator itself plays the robot."""
-    run = simulator.roll(physics, ONE, seed, truth=True)
+    log, schedule = case.log, case.schedule
+    run = Simulator(case.driver, schedule, (), threads).roll(physics, ONE, seed, truth=True)
     columns: dict[str, Any] = {name: np.array(getattr(log, name), dtype=float) for name in (*JOINTS, "action", *STATE)}
-    for i, rows in enumerate(simulator.schedule.rows):
+    for i, rows in enumerate(schedule.rows):
         for name, values in columns.items():
             values[rows] = getattr(run, name)[i, : rows.stop - rows.start]
-    played = replace(log, **columns)
-    return float(
-        match_state(
-            played,
-            simulator.schedule,
-            simulator.robot,
-            simulator.make_agent,
-            horizon,
-            physics,
-            seed=seed + 1,
-            threads=simulator.threads,
-        )[0]
-    )
+    played = Case(case.robot, case.driver, replace(log, **columns), schedule=schedule)
+    return float(match_state(played, horizon, physics, seed=seed + 1, threads=threads)[0])
 
 
 def _segments(schedule: Schedule, horizon: int, known: np.ndarray) -> Segments:

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.gap.case import Case
 from surefoot.gap.channels import PUBLISHED, Channel, Kind, channels_of
 from surefoot.gap.costs import RobotSamples, Wasserstein
 from surefoot.gap.distance import sort_channels, w1_sorted, wasserstein
 from surefoot.gap.schedule import Schedule, kinds_in, robot_samples, spread_of
 from surefoot.gap.simulate import ONE, Candidates, Simulated, Simulator, refuse_falling
 from surefoot.journal import Journal
-from surefoot.logs import RobotLog
-from surefoot.policy.agents import Agent
-from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
 from surefoot.streams import Stream
 
@@ -124,20 +122,18 @@ class Measured:
     simulator: Simulator
 
 
-def robot_side(log: RobotLog, schedule: Schedule, robot: Robot, kinds: tuple[Kind, ...]) -> RobotSamples:
-    """The robot's samples of a schedule, with their spread."""
-    parts = robot_samples(log, schedule, robot.contract, kinds)
+def robot_side(case: Case, kinds: tuple[Kind, ...]) -> RobotSamples:
+    """The robot's samples of the pieces of a case, with their spread."""
+    contract = case.robot.contract
+    parts = robot_samples(case.log, case.schedule, contract, kinds)
     samples = np.concatenate(parts)
     piece = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    channels = channels_of(robot.contract, kinds)
+    channels = channels_of(contract, kinds)
     return RobotSamples(samples, piece, channels, spread_of(samples, channels))
 
 
 def measure(
-    log: RobotLog,
-    schedule: Schedule,
-    robot: Robot,
-    make_agent: Callable[[int], Agent],
+    case: Case,
     *,
     physics: Physics | Candidates | None = None,
     point: np.ndarray | None = None,
@@ -155,9 +151,9 @@ def measure(
     `physics` is what is simulated, or a space of which `point` is. With a journal, a run that was killed continues with
     the runs that are missing.
     """
-    kinds = kinds_in(log, kinds)
-    side = robot_side(log, schedule, robot, kinds)
-    simulator = Simulator(robot, make_agent, schedule, kinds, threads)
+    kinds, schedule = kinds_in(case.log, kinds), case.schedule
+    side = robot_side(case, kinds)
+    simulator = Simulator(case.driver, schedule, kinds, threads)
     points = ONE if point is None else np.asarray(point)[None]
     ticks = schedule.command.shape[1]
     simulated = []
@@ -169,7 +165,7 @@ def measure(
 
         simulated.append(_run(simulator, physics, points, seed + 1000 * run, tick, journal))
         if not may_fall:
-            refuse_falling(float(simulated[0].fallen[0]), robot, "the policy")
+            refuse_falling(float(simulated[0].fallen[0]), case.robot, "the policy")
     gap = _gap(side, simulated, schedule, np.random.default_rng([seed, Stream.NOISE_FLOOR]))
     return Measured(gap, side, tuple(simulated), simulator)
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.gap.case import Case
 from surefoot.gap.costs import COSTS, RobotSamples, make_cost
 from surefoot.gap.match_state import HORIZONS, match_state, state_floor
 from surefoot.gap.measure import SIGMAS, Measured
 from surefoot.gap.simulate import Simulated
-from surefoot.logs import RobotLog
 from surefoot.sim.physics import Physics
 
 STATE_RUNS = 3
@@ -53,15 +53,12 @@ def scores(measured: Measured) -> tuple[Score, ...]:
     return tuple(score(measured, name) for name in COSTS)
 
 
-def state_score(measured: Measured, log: RobotLog, name: str, seed: int = 0, physics: Physics | None = None) -> Score:
+def state_score(case: Case, name: str, seed: int = 0, physics: Physics | None = None, *, threads: int = 0) -> Score:
     """Score by match-s, which runs its own simulations; the simulator plays the robot a few times for its floor."""
-    simulator, horizon = measured.simulator, HORIZONS[name]
-    schedule, robot, make_agent = simulator.schedule, simulator.robot, simulator.make_agent
-    matched = match_state(log, schedule, robot, make_agent, horizon, physics, seed=seed, threads=simulator.threads)
-    value = float(matched[0])
-    played = np.array(
-        [state_floor(simulator, log, horizon, seed + 1000 * (run + 1), physics) for run in range(STATE_RUNS)]
-    )
+    horizon = HORIZONS[name]
+    value = float(match_state(case, horizon, physics, seed=seed, threads=threads)[0])
+    seeds = [seed + 1000 * (run + 1) for run in range(STATE_RUNS)]
+    played = np.array([state_floor(case, horizon, each, physics, threads=threads) for each in seeds])
     return Score(name, value, float(played.mean()), float(played.mean() + SIGMAS * played.std(ddof=1)))
 
 

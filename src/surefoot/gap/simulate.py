@@ -13,7 +13,7 @@ import numpy as np
 from surefoot.errors import GapError
 from surefoot.gap.channels import Kind, columns
 from surefoot.gap.schedule import Schedule
-from surefoot.policy.agents import Agent
+from surefoot.policy.driver import Driver
 from surefoot.policy.replay import ReplayAgent
 from surefoot.robot import Robot
 from surefoot.sim.physics import Physics
@@ -73,10 +73,9 @@ class Simulated:
 
 @dataclass(frozen=True, eq=False)
 class Simulator:
-    """A robot, a policy and a schedule; makes populations."""
+    """A driver with its robot, and a schedule; makes populations."""
 
-    robot: Robot
-    make_agent: Callable[[int], Agent]
+    driver: Driver
     schedule: Schedule
     kinds: tuple[Kind, ...]
     threads: int = 0
@@ -116,7 +115,7 @@ class Simulator:
         """The rollouts themselves, (candidates × pieces, ticks, ...); with `truth`, the base's state too."""
         schedule, n, space = self.schedule, len(candidates), as_candidates(physics)
         worlds = Worlds(
-            self.robot,
+            self.driver.robot,
             n * schedule.n,
             threads=self.threads,
             seed=seed,
@@ -138,14 +137,14 @@ class Simulator:
             )
         rng = np.random.default_rng([seed, Stream.START_POSE])
         start = schedule.start_rad + rng.uniform(-START_SPREAD_RAD, START_SPREAD_RAD, schedule.start_rad.shape)
-        start = np.clip(start, *np.array(self.robot.contract.position_limit_rad).T)
+        start = np.clip(start, *np.array(self.driver.robot.contract.position_limit_rad).T)
         worlds.reset(joint_position_rad=np.tile(start, (n, 1)))
-        return rollout(worlds, self.make_agent(worlds.n), np.tile(schedule.command, (n, 1, 1)), tick, truth)
+        return rollout(worlds, self.driver.make(worlds.n), np.tile(schedule.command, (n, 1, 1)), tick, truth)
 
     def _gather(self, run: Rollout, n: int) -> Simulated:
         schedule = self.schedule
         made = columns(
-            self.robot.contract,
+            self.driver.robot.contract,
             self.kinds,
             run.joint_position_rad,
             run.joint_velocity_rad_s,

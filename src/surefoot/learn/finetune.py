@@ -133,99 +133,136 @@ def finetune(
             " above 0"
         )
     planned = plan(robot, policy, adaptation, task, settings, seed)
-    imported, mirrored = planned.imported, not planned.asymmetry
-    if only_trim and not imported.exact:
-        raise FineTuneError(f"a policy that has to be copied needs at least one iteration: {imported.reason}")
+    exact = planned.imported.exact
+    if only_trim and not exact:
+        raise FineTuneError(f"a policy that has to be copied needs at least one iteration: {planned.imported.reason}")
     if (
         restart
-    ):  # killed before its own first checkpoint, the next run must not go on from the one that was to be forgotten
+    ):  # killed before its own first checkpoint, the next run must not continue the one that is to be forgotten
         (out / "checkpoint.safetensors").unlink(missing_ok=True)
-    nominal = replace(task, teacher=None)
-    steady = weighted(lasting=-settings.steady) if settings.steady else ()
-    task = replace(
-        nominal, randomization=planned.sampler.rest, rewards=(*task.rewards, *steady), straight_share=settings.straight
-    )
-    ppo = ppo_settings(settings, mirrored)
-    config = full_config(robot, task, ppo, seed) | {
-        "policy": policy.hash,
-        "adaptation": adaptation_hash(adaptation),
-        "finetune": dataclasses.asdict(settings),
-        "provenance": _provenance(policy, adaptation, planned),
-    }
-    for line in planned.says if say is not None else ():
-        say(line)  # type: ignore[misc]
-    trims: dict[str, Trim] = {}
-    task_robot = replace(
-        robot, posture=task.posture, contract=replace(robot.contract, command_range=task.command_range)
-    )
-    physics, start = adaptation.physics(robot), imported.chain
+    tuning = _FineTuning(robot, policy, adaptation, task, planned, settings, seed, threads, say or (lambda _: None))
+    for line in planned.says:
+        tuning.say(line)
+    if settings.trim_s and exact and not only_trim:  # what a table of numbers can say need not be learned
+        tuning.trim_start()
+    written = learn(tuning.course(), out, length, threads=threads, restart=restart, show=show, inspect=inspect)
+    if settings.trim_s:
+        tuning.trim_written(written, "old" if only_trim else "new")
+    if settings.judges and exact and not only_trim:
+        tuning.accept(written, out / BEGUN)
+    return written
 
-    def fitted_worlds(n: int, k: int, noise: int | None) -> Worlds:
-        return physics.worlds(n, seed=k, threads=threads, noise_period=noise)
 
-    def trimmed(name: str, walks: OnnxPolicy, chain: Chain) -> Chain:
-        trims[name] = trim(task_robot, walks, fitted_worlds, settings.trim_s, seed)
-        if say is not None:
-            say(f"the {name} policy, {trims[name].says}")
-        return folded(chain, robot.contract, trims[name].table)
+class _FineTuning:
+    """One fine-tuning: what it begins from, and what is known of it so far."""
 
-    if settings.trim_s and imported.exact and not only_trim:  # what a table of numbers can say need not be learned
-        start = trimmed("old", policy, start)
-
-    def make_env(env_seed: int) -> WalkEnv:
-        return WalkEnv(robot, task, settings.worlds, seed=env_seed, threads=threads, draws=planned.sampler)
-
-    def make_learner(env: WalkEnv) -> Learner:
-        mirror = SymmetryAugmentation(robot, env.mirror_parts()) if mirrored else None
-        old = start.module().requires_grad_(False) if imported.exact else _runs(policy)
-        return Learner(
-            env.get_observations(), env.num_actions, ppo, mirror, start.module(), Anchor(old, settings.start_std)
+    def __init__(
+        self,
+        robot: Robot,
+        policy: OnnxPolicy,
+        adaptation: Adaptation,
+        task: Task,
+        planned: FinetunePlan,
+        settings: FineTuneSettings,
+        seed: int,
+        threads: int,
+        say: Callable[[str], None],
+    ):
+        self.say = say
+        self._robot, self._policy, self._planned, self._settings = robot, policy, planned, settings
+        self._seed, self._threads = seed, threads
+        self._lessons = replace(task, teacher=None)  # in the nominal worlds
+        steady = weighted(lasting=-settings.steady) if settings.steady else ()
+        self._task = replace(
+            self._lessons,
+            randomization=planned.sampler.rest,
+            rewards=(*task.rewards, *steady),
+            straight_share=settings.straight,
         )
+        self._ppo = ppo_settings(settings, not planned.asymmetry)
+        self._config = full_config(robot, self._task, self._ppo, seed) | {
+            "policy": policy.hash,
+            "adaptation": adaptation_hash(adaptation),
+            "finetune": dataclasses.asdict(settings),
+            "provenance": _provenance(policy, adaptation, planned),
+        }
+        self._metadata = {"surefoot.training": json.dumps(self._config)} | posture_metadata(self._task)
+        narrowed = replace(robot.contract, command_range=self._task.command_range)
+        self._task_robot = replace(robot, posture=self._task.posture, contract=narrowed)
+        self._physics, self._start = adaptation.physics(robot), planned.imported.chain
+        self._trims: dict[str, Trim] = {}
 
-    def begin(env: WalkEnv, learner: Learner) -> bool:
-        if not imported.exact:
-            school = WalkEnv(robot, nominal, min(LESSON_WORLDS, settings.worlds), seed=seed, threads=threads)
-            how = copy_policy(school, learner.actor.mlp, policy, seed)
-            if say is not None:
-                say(f"copied the policy: {how}")
+    def course(self) -> TrainingCourse:
+        """The training itself, as `learn` takes it."""
+        compared = (*COMPARED, "policy", "adaptation", "finetune")
+        parts = (self._env, self._learner, self._begin, self._write, self._prepare)
+        return TrainingCourse(self._config, compared, self._ppo, self._seed, *parts)
+
+    def trim_start(self) -> None:
+        """Correct the commands of what training begins from."""
+        self._start = self._trimmed("old", self._policy, self._start)
+
+    def trim_written(self, path: Path, name: str) -> None:
+        """Correct the commands of the policy that was written."""
+        chain = self._trimmed(name, OnnxPolicy.load(path), read_chain(read_model(path)))
+        self._metadata["surefoot.trim"] = json.dumps({name: made.to_dict() for name, made in self._trims.items()})
+        write_chain(path, self._robot.contract, chain, self._metadata)
+
+    def accept(self, path: Path, begun: Path) -> None:
+        """Keep what was trained, part of the way to it, or what it began from, which is written to `begun`."""
+        contract, start = self._robot.contract, self._start
+        write_chain(begun, contract, start, self._metadata)
+        trained = read_chain(read_model(path))
+
+        def interpolated(share: float) -> OnnxPolicy:
+            write_chain(path, contract, start.interpolated(trained, share), self._metadata)
+            return OnnxPolicy.load(path)
+
+        judges = self._settings.judges
+        choice = choose(self._task_robot, OnnxPolicy.load(begun), interpolated, self._worlds, judges, self._seed)
+        self.say(choice.says)
+        chosen = {"surefoot.choice": json.dumps(choice.to_dict())}
+        write_chain(path, contract, start.interpolated(trained, choice.share), self._metadata | chosen)
+
+    def _trimmed(self, name: str, walks: OnnxPolicy, chain: Chain) -> Chain:
+        made = trim(self._task_robot, walks, self._worlds, self._settings.trim_s, self._seed)
+        self._trims[name] = made
+        self.say(f"the {name} policy, {made.says}")
+        return folded(chain, self._robot.contract, made.table)
+
+    def _worlds(self, n: int, seed: int, noise_period: int | None) -> Worlds:
+        """Of the fitted simulator."""
+        return self._physics.worlds(n, seed=seed, threads=self._threads, noise_period=noise_period)
+
+    def _env(self, seed: int) -> WalkEnv:
+        worlds, draws = self._settings.worlds, self._planned.sampler
+        return WalkEnv(self._robot, self._task, worlds, seed=seed, threads=self._threads, draws=draws)
+
+    def _learner(self, env: WalkEnv) -> Learner:
+        mirror = None if self._planned.asymmetry else SymmetryAugmentation(self._robot, env.mirror_parts())
+        exact, start = self._planned.imported.exact, self._start
+        old = start.module().requires_grad_(False) if exact else _runs(self._policy)
+        anchor = Anchor(old, self._settings.start_std)
+        return Learner(env.get_observations(), env.num_actions, self._ppo, mirror, start.module(), anchor)
+
+    def _begin(self, env: WalkEnv, learner: Learner) -> bool:
+        """Copy a policy whose own network cannot be trained on."""
+        if not self._planned.imported.exact:
+            worlds = min(LESSON_WORLDS, self._settings.worlds)
+            school = WalkEnv(self._robot, self._lessons, worlds, seed=self._seed, threads=self._threads)
+            self.say(f"copied the policy: {copy_policy(school, learner.actor.mlp, self._policy, self._seed)}")
         return True
 
-    def prepare(learner: Learner, iteration: int, fraction: float) -> None:
+    def _prepare(self, learner: Learner, iteration: int, fraction: float) -> None:
+        """The anchor's weight falls, and the actor joins after the critic."""
         assert learner.anchor is not None
+        settings = self._settings
         learner.anchor.mirror_loss_coeff = settings.anchor * (1 - (1 - settings.anchor_end) * min(fraction, 1.0))
         if iteration == settings.critic_first + 1:
             learner.set_learning_rate(settings.actor_rate)
 
-    says = {"surefoot.training": json.dumps(config)} | posture_metadata(task)
-
-    def write(path: Path, learner: Learner) -> None:
-        write_chain(path, robot.contract, start.trained(learner.network), says)
-
-    compared = (*COMPARED, "policy", "adaptation", "finetune")
-    course = TrainingCourse(config, compared, ppo, seed, make_env, make_learner, begin, write, prepare)
-    written = learn(course, out, length, threads=threads, restart=restart, show=show, inspect=inspect)
-    if settings.trim_s:
-        chain = trimmed("old" if only_trim else "new", OnnxPolicy.load(written), read_chain(read_model(written)))
-        says["surefoot.trim"] = json.dumps({name: made.to_dict() for name, made in trims.items()})
-        write_chain(written, robot.contract, chain, says)
-    if settings.judges and imported.exact and not only_trim:
-        write_chain(out / BEGUN, robot.contract, start, says)
-        trained = read_chain(read_model(written))
-
-        def interpolated(share: float) -> OnnxPolicy:
-            write_chain(written, robot.contract, start.interpolated(trained, share), says)
-            return OnnxPolicy.load(written)
-
-        choice = choose(task_robot, OnnxPolicy.load(out / BEGUN), interpolated, fitted_worlds, settings.judges, seed)
-        if say is not None:
-            say(choice.says)
-        write_chain(
-            written,
-            robot.contract,
-            start.interpolated(trained, choice.share),
-            says | {"surefoot.choice": json.dumps(choice.to_dict())},
-        )
-    return written
+    def _write(self, path: Path, learner: Learner) -> None:
+        write_chain(path, self._robot.contract, self._start.trained(learner.network), self._metadata)
 
 
 def _runs(policy: OnnxPolicy) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from surefoot.errors import LogError, shown
 from surefoot.files import canonical_json, file_hash, is_number, mark, path_of, write_whole
 from surefoot.logs.parquet import METADATA_KEY, log_metadata, read_table
+from surefoot.shown import Shown
 
 FORMAT = 1
 REQUIRED = ("command", "joint_position_rad", "joint_velocity_rad_s", "action")
@@ -43,7 +44,7 @@ WIDTHS = {
 
 
 @dataclass(frozen=True, eq=False)
-class RobotLog:
+class RobotLog(Shown):
     """Episodes, one after the other; arrays have one row per control tick."""
 
     joints: tuple[str, ...]
@@ -149,8 +150,8 @@ def read_log(path: str | Path) -> RobotLog:
     episode = arrays["episode"]
     if (episode[1:] < episode[:-1]).any():
         raise LogError(f"{path}: the column 'episode' goes back; the rows of an episode must lie together, in order")
-    # What no clock shows becomes NaN here, once: differences of infinite times are none, and those of huge ones overflow.
-    # The doctor names the rows.
+    # What no clock shows becomes NaN here, once: differences of infinite times are none, and those of huge ones
+    # overflow. The doctor names the rows.
     time_s = arrays["time_s"].astype(np.float64)
     arrays["time_s"] = np.where(np.abs(time_s) <= LATEST, time_s, np.nan)
     return RobotLog(joints=joints, metadata=content, path=path, **arrays)

@@ -1,7 +1,7 @@
 """Time that was recorded in milliseconds, microseconds or nanoseconds instead of seconds.
 
-Each episode is looked at by itself: a log may have been put together from recordings in different units, and then no one
-factor mends it.
+Each episode is looked at by itself: a log may have been put together from recordings in different units, and then no
+single factor corrects it.
 """
 
 from dataclasses import replace

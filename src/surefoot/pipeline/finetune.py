@@ -84,6 +84,8 @@ class FineTuneOptions:
                 " 0",
                 argument="iterations",
             )
+        if self.episodes < 0:
+            raise FineTuneError(f"episodes is {self.episodes}; it must be a whole number from 0 on")
         if self.seed < 0:
             raise FineTuneError(f"the seed is {self.seed}; it must be a whole number from 0 on")
 

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from surefoot.adapt import ADAPTATION, Adaptation, write_adaptation
-from surefoot.adapt.adaptation import AdaptedPhysics, adaptation_from_dict, adaptation_to_dict
+from surefoot.adapt.adaptation import AdaptedPhysics
 from surefoot.adapt.export import write_mjcf
-from surefoot.errors import FitError, SurefootError
-from surefoot.files import check_folder, read_json, read_text, write_json, write_text
+from surefoot.errors import FitError, SurefootError, shown
+from surefoot.files import check_folder, path_of, read_json, read_text, write_json, write_text
 from surefoot.fit.family import STAND, STATIC, WALKING, Family, FitSettings, SearchName, make_space
 from surefoot.fit.judgement import FitJudgement, judge_fit
 from surefoot.fit.ladder import JOINT, NETWORK, RUNGS, climb
 from surefoot.fit.result import FitResult, Point, SearchIteration, Traces, Tried
 from surefoot.fit.run import Fit, FitProgress
-from surefoot.gap import Gap
+from surefoot.gap import Gap, Measured
 from surefoot.gap.case import Case
 from surefoot.gap.match_state import HORIZONS, refuse_clock, refuse_unknown_base
 from surefoot.journal import Journal
@@ -25,7 +25,7 @@ from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.artefacts import ADAPTED_MODEL, FIT, FIT_JOURNAL, FIT_PAGE, SIMULATOR, VERSIONS
 from surefoot.pipeline.gap import physics_file
 from surefoot.robot import Robot
-from surefoot.shown import Shown, dataframe
+from surefoot.shown import Shown
 from surefoot.verify.fit_gap import FitGap
 
 FamilyName = Literal["auto", "static", "residual", "action-delta"]
@@ -74,7 +74,18 @@ class FitOptions:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse what cannot be meant; one name may stand for a tuple of one, and a path may be text."""
+        for name in ("free", "fix"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+        if self.priors is not None:
+            object.__setattr__(self, "priors", path_of(self.priors))
+        for name, known in (("family", get_args(FamilyName)), ("search", get_args(SearchName))):
+            chosen = getattr(self, name)
+            if chosen not in known:
+                raise FitError(f"{name} is {shown(chosen)}; it must be one of {', '.join(known)}", argument=name)
+        if self.most_evaluations < 1:
+            raise FitError(f"most_evaluations is {self.most_evaluations}; it must be a whole number from 1 on")
         if not 0 <= self.held_out <= 0.5:
             raise FitError(f"held_out is {self.held_out:g}; it must be a share from 0 to 0.5")
         if self.seed < 0:
@@ -172,8 +183,7 @@ class PhysicsFit(Shown):
 
     def to_dataframe(self) -> Any:
         """The parameters as a pandas DataFrame: before, after, and the 90 % interval."""
-        rows = [asdict(knob) for knob in self.adaptation.knobs]
-        return dataframe([{**row, "low": row["interval"][0], "high": row["interval"][1]} for row in rows])
+        return self.adaptation.to_dataframe()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -183,7 +193,7 @@ class PhysicsFit(Shown):
             "held_out_before": self.held_before,
             "held_out_after": self.held_after,
         }
-        written = adaptation_to_dict(self.adaptation)
+        written = self.adaptation.to_dict()
         return {
             "provenance": written.pop("provenance"),
             "knobs": written.pop("knobs"),
@@ -212,7 +222,7 @@ class PhysicsFit(Shown):
         traces = content["traces_rad"]
         written = {**content["adaptation"], "knobs": content["knobs"], "provenance": content["provenance"]}
         return PhysicsFit(
-            adaptation_from_dict(written, robot),
+            Adaptation.from_dict(written, robot),
             FitJudgement(**content["judgement"]),
             Gap.from_dict(before),
             Gap.from_dict(after),
@@ -272,7 +282,7 @@ def run_fit(
         progress("", FitProgress("checking the log"))
     case.refuse_unusable()
     _refuse_falls(case.report)
-    schedule = case.schedule
+    _ = case.schedule  # what cannot be cut into pieces is refused before a journal is begun
     identity = _identity(case, settings)
 
     def journal_of(family: Family, restart: bool = False) -> Journal | None:
@@ -282,20 +292,22 @@ def run_fit(
     for family in {*rungs, *(replace(rung, per_joint=True) for rung in rungs if rung.curved)}:
         journal_of(family, restart)  # other settings are refused before any work
 
+    before: list[tuple[Measured, Measured | None]] = []  # the same for all families: the first measures it
+
     def fit_family(asked: FitSettings, start: Mapping[str, float], base: Mapping[str, Any]) -> FitResult:
         name = asked.family.name
-        return Fit(
-            case.log,
-            schedule,
-            case.robot,
-            case.driver.make,
+        result = Fit(
+            case,
             asked,
             journal_of(asked.family),
             threads=options.threads,
             progress=None if progress is None else lambda state: progress(name, state),
             start=start,
             base=base,
+            before=before[0] if before else None,
         ).run()
+        before.append((result.before, result.held_before))
+        return result
 
     result = climb(settings, fit_family, rungs)
     warnings = [

@@ -122,11 +122,16 @@ def run_gap(
         raise GapError(
             "a gap is measured with the policy in the loop; recorded targets that are played again are fitted"
         )
+    if physics is not None and physics.robot.hash != case.robot.hash:
+        raise GapError(
+            f"the physics is of another {physics.robot.name} ({physics.robot.hash[:12]}) than the {case.robot.name} of"
+            f" the case ({case.robot.hash[:12]}); give one of the same robot"
+        )
     if settings.cost in HORIZONS:
         refuse_unknown_base(case.log)
     tell = progress or (lambda stage, done, total: None)
     tell("checking the log", 0, None)
-    schedule = case.schedule
+    _ = case.schedule  # an unusable log is refused before a journal is begun
     identity = {
         "log": case.log_hash,
         "robot": case.robot.hash,
@@ -139,10 +144,7 @@ def run_gap(
     journal = None if out is None else Journal(out / GAP_JOURNAL, identity, forget_other=True)
     try:
         measured = measure(
-            case.log,
-            schedule,
-            case.robot,
-            case.driver.make,
+            case,
             physics=physics,
             seed=settings.seed,
             threads=settings.threads,
@@ -152,14 +154,11 @@ def run_gap(
         tell("scoring", 0, None)
         scored = list(scores(measured))
         if settings.cost in HORIZONS:
-            scored.append(state_score(measured, case.log, settings.cost, settings.seed, physics))
+            scored.append(state_score(case, settings.cost, settings.seed, physics, threads=settings.threads))
         diagnosis = None
         if settings.diagnose and physics is None:
             diagnosis = diagnose_gap(
-                case.log,
-                schedule,
-                case.robot,
-                case.driver.make,
+                case,
                 measured,
                 seed=settings.seed,
                 threads=settings.threads,

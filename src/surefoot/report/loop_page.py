@@ -27,7 +27,7 @@ from surefoot.pipeline.artefacts import (
 )
 from surefoot.pipeline.fit import PhysicsFit
 from surefoot.pipeline.gap import GapResult
-from surefoot.pipeline.loop import LoopResult
+from surefoot.pipeline.loop_result import LoopResult
 from surefoot.pipeline.walks import Walks
 from surefoot.report.added_figures import adds_of
 from surefoot.report.charts import ADAPTED as AFTER

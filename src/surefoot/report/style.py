@@ -41,7 +41,8 @@ STYLE = f"""
 @media screen and (prefers-color-scheme:dark){{{_DARK_ROOT}}}
 *{{box-sizing:border-box}}
 html{{-webkit-text-size-adjust:100%}}
-body{{margin:0;background:var(--bg);color:var(--fg);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}}
+body{{margin:0;background:var(--bg);color:var(--fg);
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}}
 main{{max-width:920px;margin:0 auto;padding:28px 20px 64px}}
 h1{{font-size:1.75rem;line-height:1.2;margin:0 0 .25rem;overflow-wrap:anywhere}}
 h2{{font-size:1.25rem;line-height:1.3;margin:2.75rem 0 .75rem;padding-top:1.1rem;border-top:1px solid var(--rule)}}
@@ -49,10 +50,12 @@ h3{{font-size:1.02rem;line-height:1.35;margin:1.75rem 0 .5rem;overflow-wrap:anyw
 p{{margin:.5rem 0 .9rem;max-width:68ch;overflow-wrap:anywhere;white-space:pre-line}}
 .subtitle,figcaption,caption,.lead{{color:var(--muted)}}
 .subtitle{{margin:0 0 1.25rem}}
-.tiles{{display:grid;grid-template-columns:repeat(auto-fill,minmax(185px,1fr));gap:12px;margin:1rem 0 1.25rem;padding:0;list-style:none}}
+.tiles{{display:grid;grid-template-columns:repeat(auto-fill,minmax(185px,1fr));gap:12px;
+margin:1rem 0 1.25rem;padding:0;list-style:none}}
 .tile{{background:var(--soft);border-radius:8px;border-left:4px solid var(--rule);padding:10px 14px 12px;min-width:0}}
 .tile .name{{font-size:.8rem;color:var(--muted);display:block}}
-.tile .value{{font-size:1.5rem;line-height:1.25;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}}
+.tile .value{{font-size:1.5rem;line-height:1.25;font-weight:650;
+font-variant-numeric:tabular-nums;overflow-wrap:anywhere}}
 .tile .unit{{font-size:.9rem;font-weight:400;color:var(--muted);margin-left:.25em}}
 .tile .beside{{font-size:.8rem;color:var(--muted);display:block;overflow-wrap:anywhere}}
 .good{{border-left-color:var(--good)}}.warn{{border-left-color:var(--warn)}}.bad{{border-left-color:var(--bad)}}
@@ -60,7 +63,8 @@ p{{margin:.5rem 0 .9rem;max-width:68ch;overflow-wrap:anywhere;white-space:pre-li
 .good .state{{color:var(--good)}}.warn .state{{color:var(--warn)}}.bad .state{{color:var(--bad)}}
 figure{{margin:1.1rem 0 1.5rem}}
 figcaption{{font-size:.875rem;line-height:1.45;margin-top:.5rem;max-width:76ch;overflow-wrap:anywhere}}
-.panels{{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(250px,100%),1fr));gap:18px 22px;align-items:start}}
+.panels{{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(250px,100%),1fr));gap:18px 22px;
+align-items:start}}
 .panels svg{{width:100%}}
 .legend{{margin:0 0 .6rem;display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.85rem}}
 .legend span{{display:inline-flex;align-items:center;gap:7px}}
@@ -83,7 +87,8 @@ td.number,th.number{{text-align:right;white-space:nowrap}}
 .mark{{display:inline-flex;align-items:center;gap:7px;font-size:.8rem;font-weight:650}}
 .mark.good{{color:var(--good)}}.mark.warn{{color:var(--warn)}}.mark.bad{{color:var(--bad)}}.mark.plain{{color:var(--muted)}}
 .mark .code{{font-weight:400;color:var(--muted)}}
-code{{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--soft);border-radius:4px;padding:1px 5px;overflow-wrap:anywhere;white-space:pre-wrap}}
+code{{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;
+background:var(--soft);border-radius:4px;padding:1px 5px;overflow-wrap:anywhere;white-space:pre-wrap}}
 details{{margin:1rem 0}}
 summary{{cursor:pointer;font-weight:600}}
 details td{{overflow-wrap:anywhere}}

@@ -1,8 +1,8 @@
 """The files of a model, and what they may ask for, looked at before MuJoCo reads them.
 
-A line such as <replicate count="2000000000"> keeps MuJoCo's parser busy until the memory is full, a FIFO named as a mesh
-blocks it for ever, and a model that names itself as a part overflows its stack. Robots have some hundred bodies; the
-limits are far above that. One pass of expat over each XML file counts and collects, without building a tree.
+A line such as <replicate count="2000000000"> keeps MuJoCo's parser busy until the memory is full, a FIFO named as a
+mesh blocks it for ever, and a model that names itself as a part overflows its stack. Robots have some hundred bodies;
+the limits are far above that. One pass of expat over each XML file counts and collects, without building a tree.
 """
 
 import re

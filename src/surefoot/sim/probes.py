@@ -226,7 +226,7 @@ class AccelerationRecord:
     square: np.ndarray  # (n_worlds, n_ticks) mean over the joints of the squared acceleration, rad²/s⁴
 
     def rms(self, up: np.ndarray) -> np.ndarray:
-        """Root mean square of each world, (n_worlds,), rad/s², over the ticks at which it is up, (n_worlds, n_ticks)."""
+        """Root mean square of each world, (n_worlds,), rad/s², over the ticks at which `up`, (n_worlds, n_ticks)."""
         return np.sqrt(world_means(self.square[:, 1:], up[:, 1:]))
 
 

@@ -11,7 +11,7 @@ as fallen. Another group of episodes is told to stand all the time.
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from surefoot.errors import SurefootError
 from surefoot.policy.agents import Agent
 from surefoot.records import from_json
 from surefoot.robot import Robot
+from surefoot.shown import Shown, dataframe
 from surefoot.sim.nonfinite import NonFinite, NonFiniteProbe, nonfinite
 from surefoot.sim.probes import (
     ActionChangeProbe,
@@ -93,7 +94,7 @@ class Stand:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Shown):
     """All figures of one policy on one robot."""
 
     walk: Walk
@@ -101,6 +102,7 @@ class Evaluation:
     directions: dict[str, Straight]
     stand: Stand | None = None  # of a policy that means a posture which has to be risen to
     nonfinite: NonFinite | None = None  # of a policy that gave actions which are no numbers
+    provenance: dict[str, Any] = field(default_factory=dict)  # empty where another result holds it
 
     @property
     def drift_m(self) -> float:
@@ -116,9 +118,16 @@ class Evaluation:
         falls = self.walk.falls + sum(walk.falls for walk in straight)
         return falls, self.walk.episodes + sum(walk.episodes for walk in straight)
 
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame with a row for each group of episodes: random commands, with pushes, each direction."""
+        groups: dict[str, Walk | Straight] = {"random": self.walk, "random, pushed": self.pushed, **self.directions}
+        return dataframe([{"commands": name, **dataclasses.asdict(group)} for name, group in groups.items()])
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         figures = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        provenance = figures.pop("provenance")
+        figures = ({"provenance": provenance} if provenance else {}) | figures
         return figures | {"gate": {"limits": GATE if self.stand is None else RISING_GATE, "failures": self.failures()}}
 
     @staticmethod

@@ -2,7 +2,8 @@
 
 Both this and `verify.evaluate` aggregate what the probes of `sim.probes` measure. Here each episode has a number of its
 own, so that two policies can be compared episode by episode. Simulators that differ in parameters alone are one batch
-of worlds; another time step, or something that a fit adds beside the parameters, needs another. Straight walks are a batch of their own, since they are over sooner.
+of worlds; another time step, or something that a fit adds beside the parameters, needs another. Straight walks are a
+batch of their own, since they are over sooner.
 """
 
 from collections.abc import Callable, Sequence

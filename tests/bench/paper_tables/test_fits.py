@@ -40,7 +40,7 @@ class TestErrors:
         log = fits.walked(twin, 3, 0, 3.0)
         joints, free = go2.contract.joints, fits.COUNTED
         schedule, settings = schedule_of(log, go2), fits.published(cost, 100.0, held_out=0.0, free=free)
-        fit = fits.Fit(log, schedule, go2, fits.agents(go2), settings, None)
+        fit = fits.Fit(fits.Case(go2, fits.POLICY, log, schedule=schedule), settings, None)
 
         def aimed(off):
             true = {

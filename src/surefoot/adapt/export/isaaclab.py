@@ -37,11 +37,13 @@ from isaaclab.managers import EventTermCfg, SceneEntityCfg
 ROBOT = "robot"  # the name of the robot in your scene"""
 USE = """Use it so: ArticulationCfg(..., actuators=ACTUATORS), and add EVENTS to the events of the environment.
 Needs Isaac Sim 5.0 or newer: there friction and dynamic_friction are torques in N·m, and viscous_friction is N·m·s/rad.
-On Isaac Sim 4.5 friction is a unitless share of the load on the joint and the other two are not applied: leave all three out.
-Early releases of Isaac Lab for Isaac Sim 5.0 did not hand friction on to the simulation (IsaacLab issue 3231): check that it arrives.
-stiffness, damping and effort_limit include motor_strength. From Isaac Lab 3.0 on effort_limit is called actuator_effort_limit.
-An explicit actuator needs a physics step that is small against sqrt(armature / stiffness). Delays are rounded to whole steps;
-min_delay and max_delay may be set from RANGES, Isaac Lab draws one delay at each reset."""
+On Isaac Sim 4.5 friction is a unitless share of the load on the joint and the other two are not applied: leave all
+three out. Early releases of Isaac Lab for Isaac Sim 5.0 did not hand friction on to the simulation (IsaacLab issue
+3231): check that it arrives.
+stiffness, damping and effort_limit include motor_strength. From Isaac Lab 3.0 on effort_limit is called
+actuator_effort_limit.
+An explicit actuator needs a physics step that is small against sqrt(armature / stiffness). Delays are rounded to whole
+steps; min_delay and max_delay may be set from RANGES, Isaac Lab draws one delay at each reset."""
 FRICTION = (
     "Friction has no event: randomize_joint_parameters draws static, dynamic and viscous friction from one and the same"
     " range."

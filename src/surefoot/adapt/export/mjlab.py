@@ -49,11 +49,12 @@ from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 
 ROBOT = "robot"  # the name of the robot in your scene"""
-USE = """Use it so: EntityCfg(spec_fn=lambda: change_spec(your_spec()), articulation=EntityArticulationInfoCfg(actuators=ACTUATORS)),
+USE = """Use it so:
+EntityCfg(spec_fn=lambda: change_spec(your_spec()), articulation=EntityArticulationInfoCfg(actuators=ACTUATORS)),
 and add EVENTS to the events of the environment. Joints without an actuator config keep what the model says.
 stiffness, damping and effort_limit include motor_strength. Delays are rounded to whole physics steps.
-For a delay drawn from RANGES give delay_min_lag, delay_max_lag, delay_update_period=10**9 and delay_per_env_phase=False: one
-draw per episode. With the phase left on, most environments would keep a lag of 0."""
+For a delay drawn from RANGES give delay_min_lag, delay_max_lag, delay_update_period=10**9 and
+delay_per_env_phase=False: one draw per episode. With the phase left on, most environments would keep a lag of 0."""
 
 
 def mjlab_config(adaptation: Adaptation, robot: Robot) -> str:
@@ -218,5 +219,6 @@ def by_pattern(parameter: str) -> dict:
 BIAS = """
 for joint, span in ENCODER_BIAS_RAD.items():
     only = SceneEntityCfg(ROBOT, joint_names=(re.escape(joint),))
-    EVENTS[f"encoder_bias_rad {joint}"] = EventTermCfg(mode='startup', func=dr.encoder_bias, params={'asset_cfg': only, 'bias_range': span})
+    biased = {'asset_cfg': only, 'bias_range': span}
+    EVENTS[f"encoder_bias_rad {joint}"] = EventTermCfg(mode='startup', func=dr.encoder_bias, params=biased)
 """

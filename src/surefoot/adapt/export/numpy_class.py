@@ -43,11 +43,13 @@ SAYS: dict[Adds, str] = {
         " position."
     ),
 }
-SHAPES = """Inputs are arrays (..., {n}) in rad, rad and rad/s, the output is alike; joints are in policy order, by name in JOINTS."""
+SHAPES = """Inputs are arrays (..., {n}) in rad, rad and rad/s, the output is alike; joints are in policy order, by name
+in JOINTS."""
 EXAMPLE: dict[Adds, str] = {
     "torque": (
         """
-residual.torque(error_rad, position_rad, velocity_rad_s) gives N·m, to be added at each physics step ({physics} Hz in the fit).
+residual.torque(error_rad, position_rad, velocity_rad_s) gives N·m, to be added at each physics step ({physics} Hz in
+the fit).
 error_rad is what the position servo sees: its target, after the delay of the command, minus the joint's position.
 It acts past the motor's torque limit, so it goes to qfrc_applied and not into the servo. In plain MuJoCo:
 
@@ -55,16 +57,18 @@ It acts past the motor's torque limit, so it goes to qfrc_applied and not into t
     dofs = [model.joint(name).dofadr[0] for name in JOINTS]
     places = [model.joint(name).qposadr[0] for name in JOINTS]
 
-    q, v = data.qpos[places], data.qvel[dofs]  # from here on before each mj_step; target: what the servos are told, delayed
+    # from here on before each mj_step; target: what the servos are told, delayed
+    q, v = data.qpos[places], data.qvel[dofs]
     data.qfrc_applied[dofs] = residual.torque(target - q, q, v)
     mujoco.mj_step(model, data)
 """
     ),
     "action": (
         """
-residual.target_shift(error_rad, position_rad, velocity_rad_s) gives rad, to be added at each tick of the policy ({control} Hz).
-error_rad is the target that the policy means, default pose + scale * clipped action, minus the measured position; position and
-velocity are those that the policy observes. The sum goes to the servos, before the delay of the command:
+residual.target_shift(error_rad, position_rad, velocity_rad_s) gives rad, to be added at each tick of the policy
+({control} Hz).
+error_rad is the target that the policy means, default pose + scale * clipped action, minus the measured position;
+position and velocity are those that the policy observes. The sum goes to the servos, before the delay of the command:
 
     residual = Residual()
 
@@ -75,7 +79,10 @@ velocity are those that the policy observes. The sum goes to the servos, before 
 }
 NETWORK = '''
     def network(self, error_rad, position_rad, velocity_rad_s):
-        """{limit} * tanh(W tanh(... tanh(W x + b) ...) + b) of error, position and velocity, in single precision as in the fit."""
+        """{limit} * tanh(W tanh(... tanh(W x + b) ...) + b) of error, position and velocity.
+
+        In single precision, as in the fit.
+        """
         inputs = np.stack([error_rad, position_rad, velocity_rad_s])
         hidden = np.ascontiguousarray(inputs.reshape(3, -1, len(JOINTS)).transpose(2, 0, 1), dtype=np.float32)
         for weight, bias in LAYERS:

@@ -42,8 +42,8 @@ def wrong_unit(trouble: tuple[str, str], period: float, contract: Contract) -> F
         "error",
         trouble[0],
         f"the rows are some {period:,.4g} apart, and the policy runs every {contract.control_dt_s:g} s",
-        "every velocity, delay and rollout would be wrong by such a factor; the findings below are those of the log with"
-        " its time corrected",
+        "every velocity, delay and rollout would be wrong by such a factor; the findings below are those of the log"
+        " with its time corrected",
         trouble[1],
     )
 

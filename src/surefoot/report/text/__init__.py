@@ -11,13 +11,17 @@ from surefoot.logs.doctor import LogReport
 from surefoot.pipeline.finetune import FineTuned
 from surefoot.pipeline.fit import PhysicsFit
 from surefoot.pipeline.gap import GapResult
+from surefoot.pipeline.loop_result import LoopResult
 from surefoot.report.text.adaptation import show_adaptation
 from surefoot.report.text.doctor import show_report
+from surefoot.report.text.evaluation import show_evaluation
 from surefoot.report.text.finetune import show_tuned
 from surefoot.report.text.fit import show_fit
 from surefoot.report.text.gap import show_gap
 from surefoot.report.text.log import show_log
+from surefoot.report.text.loop import show_loop
 from surefoot.report.text.verdict import show_verdict
+from surefoot.verify.evaluate import Evaluation
 from surefoot.verify.verdict import Verdict
 
 __all__ = ["html_of", "show_result", "text_of"]
@@ -33,8 +37,10 @@ def show_result(result: Any, console: Console) -> None:
         GapResult: show_gap,
         PhysicsFit: show_fit,
         Adaptation: show_adaptation,
+        Evaluation: show_evaluation,
         FineTuned: show_tuned,
         Verdict: show_verdict,
+        LoopResult: show_loop,
     }
     show: Any = shows.get(type(result))
     if show is None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.gap.case import Case
-from surefoot.pipeline.loop import LoopWatch
+from surefoot.pipeline.loop_watch import LoopWatch
 from surefoot.report.pages import write_page
 
 
