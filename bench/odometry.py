@@ -1,6 +1,6 @@
 """How well leg odometry knows the velocity of the base, beside the truth of virtual robots.
 
-  python bench/odometry.py              # about two minutes on 2 cores
+  python bench/odometry.py              # two to three minutes on 2 cores
   python bench/odometry.py --robots 16 --seconds 4 --seeds 1    # a quarter of a minute
 
 Virtual robots walk under commands drawn from the whole range, each with the sensor noise of its file. Every estimator
