@@ -103,7 +103,7 @@ class OnnxEstimator:
 def _check_shapes(
     session: onnxruntime.InferenceSession, size: int, terms: tuple[Term, ...], n_joints: int, name: str
 ) -> bool:
-    """Refuse a network that does not go from (batch, size) to (batch, 3) in float32; whether it takes one row a time."""
+    """Refuse a network that does not go from (batch, size) to (batch, 3) in float32; whether it takes single rows."""
     inputs, outputs = session.get_inputs(), session.get_outputs()
     for tensors, what in ((inputs, "input"), (outputs, "output")):
         if len(tensors) != 1:
