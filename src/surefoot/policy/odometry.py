@@ -29,8 +29,9 @@ from surefoot.robot import Robot, Sensors
 from surefoot.robot.kinematics import FootKinematics
 
 # Chosen on walks of virtual robots (bench/odometry.py has others). A factor of 1.5 either way makes the mean error
-# larger by less than a tenth, but for STANDS and JUMP, whose order matters: STANDS < JUMP < 2 STANDS, or the error grows
-# by up to 40 %. Speeds and times are for a leg of LEG_M, and grow with the root of its length (equal Froude numbers).
+# larger by less than a tenth, but for STANDS and JUMP, whose order matters: STANDS < JUMP < 2 STANDS, or the error
+# grows by up to 40 %. Speeds and times are for a leg of LEG_M, and grow with the root of its length (equal
+# Froude numbers).
 LEG_M = 0.3
 AGREES_M_S = (0.15, 0.2)  # how far a standing foot is from the others, across and along gravity
 STEADY_M_S = 0.08  # how much the z of a standing foot changes in a tick of 20 ms, across gravity
