@@ -1,11 +1,12 @@
 """How well leg odometry knows the velocity of the base, beside the truth of virtual robots.
 
-  python bench/odometry.py              # about two minutes on 2 cores
+  python bench/odometry.py              # two to three minutes on 2 cores
   python bench/odometry.py --robots 16 --seconds 4 --seeds 1    # a quarter of a minute
 
 Virtual robots walk under commands drawn from the whole range, each with the sensor noise of its file. Every estimator
-sees the same recordings. RMS errors are m/s in the axes of the base, over all ticks after the first half second in which
-the robot is up; `worst` is the largest RMS error of a single robot. "along" is the part along gravity, "across" the rest.
+sees the same recordings. RMS errors are m/s in the axes of the base, over all ticks after the first half second in
+which the robot is up; `worst` is the largest RMS error of a single robot. "along" is the part along gravity, "across"
+the rest.
 
 - odometry: `LegOdometry`, with joints, gyro and gravity
 - with contacts: the same, told by an ideal sensor which feet touch
@@ -13,10 +14,10 @@ the robot is up; `worst` is the largest RMS error of a single robot. "along" is 
 - all feet: the mean over all feet
 - zero: always zero, so that this is the size of the velocity itself
 
-The filter's constants were chosen on other walks of the shipped virtual robots, on the hexapod, and on rough and sloping
-ground; the robots called "drawn" are new to it. After the robots come single changes to one of them: other ground, feet
-taken for points, noise that is added to joint velocities (with and without telling the filter), and the cost beside a
-step of the simulator. Writes bench/results/odometry.json.
+The filter's constants were chosen on other walks of the shipped virtual robots, on the hexapod, and on rough and
+sloping ground; the robots called "drawn" are new to it. After the robots come single changes to one of them: other
+ground, feet taken for points, noise that is added to joint velocities (with and without telling the filter), and the
+cost beside a step of the simulator. Writes bench/results/odometry.json.
 """
 
 import argparse
@@ -170,7 +171,7 @@ def errors(pairs: list[tuple[Recording, Estimates]]) -> dict[str, Any]:
 
 
 def robots() -> Iterator[tuple[str, Physics, str]]:
-    """Shipped virtual robots with each walk that their robot has, on two legs too; some drawn; the hexapod of the tests."""
+    """Shipped virtual robots with each walk that their robot has, two that are drawn, and the hexapod of the tests."""
     for name in shipped_twins():
         physics = load_twin(name).physics
         shipped = {file.stem for file in (physics.robot.path.parent / "policies").glob("*.onnx")}

@@ -110,7 +110,7 @@ def test_feet_that_swing_do_not_count(robot, random):
 
 
 def test_the_base_may_stand_upright(robot):
-    """A quadruped on its hind legs: gravity points along the base's x axis, and the filter's along and across follow."""
+    """A quadruped on its hind legs: gravity points along the base's x axis, and the filter follows."""
     down = np.array([-1.0, 0.0, 0.0])
     velocity = np.array([0.0, 0.2, -0.3])
     assert after(LegOdometry(robot, 1), standing(robot, velocity, down=down)) == pytest.approx(velocity, abs=0.01)

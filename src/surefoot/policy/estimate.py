@@ -127,7 +127,7 @@ class OnnxEstimator:
 
 
 def _check_shapes(session: onnxruntime.InferenceSession, contract: Contract, name: str) -> bool:
-    """Refuse a network that does not go from (batch, size) to (batch, 3) in float32; whether it takes one row a time."""
+    """Refuse a network that does not go from (batch, size) to (batch, 3) in float32; whether it takes single rows."""
     inputs, outputs, size = session.get_inputs(), session.get_outputs(), contract.observation_size
     for tensors, what in ((inputs, "input"), (outputs, "output")):
         if len(tensors) != 1:

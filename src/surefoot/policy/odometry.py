@@ -6,9 +6,9 @@ v_rel relative to the base, and the base turning with w, the base's velocity in 
     z = -(v_rel + w × p)
 
 (Roston and Krotkov 1991; Bloesch et al., RSS 2012, and Hartley et al., IJRR 2020, use the same measurement through foot
-positions in a Kalman filter with an accelerometer, which `Sensors` does not have). Each foot gives such a z at each tick.
-Those of swinging feet are wrong, and no sensor says which swing. Three things tell them apart, none of which assumes
-level ground:
+positions in a Kalman filter with an accelerometer, which `Sensors` does not have). Each foot gives such a z at each
+tick. Those of swinging feet are wrong, and no sensor says which swing. Three things tell them apart, none of which
+assumes level ground:
 
 - feet that stand agree with each other, and with the velocity of the tick before (consensus, as in RANSAC),
 - the z of a foot that stands changes slowly, as the base does; that of a foot that lifts off or lands changes fast,
@@ -28,8 +28,10 @@ from surefoot.errors import PolicyError
 from surefoot.robot import Robot, Sensors
 from surefoot.robot.kinematics import FootKinematics
 
-# Chosen on walks of virtual robots (bench/odometry.py has others); a factor of 1.5 either way changes the error by less
-# than a tenth. Speeds and times are for a leg of LEG_M, and grow with the root of its length (equal Froude numbers).
+# Chosen on walks of virtual robots (bench/odometry.py has others). A factor of 1.5 either way makes the mean error
+# larger by less than a tenth, but for STANDS and JUMP, whose order matters: STANDS < JUMP < 2 STANDS, or the error
+# grows by up to 40 %. Speeds and times are for a leg of LEG_M, and grow with the root of its length (equal
+# Froude numbers).
 LEG_M = 0.3
 AGREES_M_S = (0.15, 0.2)  # how far a standing foot is from the others, across and along gravity
 STEADY_M_S = 0.08  # how much the z of a standing foot changes in a tick of 20 ms, across gravity
@@ -51,14 +53,15 @@ LARGEST_NOISE_RAD_S = 100.0
 class LegOdometry:
     """Estimates the linear velocity of n bases, tick after tick. One row each, in the axes of the base.
 
-    `velocity_noise_rad_s` is the standard deviation of the measured joint velocities, where they are noisier than usual:
-    feet may then differ by as much, or the filter would find no foot that stands.
+    `velocity_noise_rad_s` is the standard deviation of the measured joint velocities, where they are noisier than
+    usual: feet may then differ by as much, or the filter would find no foot that stands.
     """
 
     def __init__(self, robot: Robot, n: int, *, velocity_noise_rad_s: float = NOISE_RAD_S) -> None:
         if not 0.0 <= velocity_noise_rad_s <= LARGEST_NOISE_RAD_S:
             raise PolicyError(
-                f"velocity_noise_rad_s is {velocity_noise_rad_s!r}; it must be a number from 0 to {LARGEST_NOISE_RAD_S:g}"
+                f"velocity_noise_rad_s is {velocity_noise_rad_s!r}; it must be a number from 0 to"
+                f" {LARGEST_NOISE_RAD_S:g}"
             )
         self._feet = FootKinematics(robot)
         self._n, self._dt_s = n, robot.contract.control_dt_s

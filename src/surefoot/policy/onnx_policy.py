@@ -214,7 +214,7 @@ def read_model(path: str | Path, file_hash: str | None = None) -> onnx.ModelProt
 
 
 def open_network(path: str | Path, threads: int = 1) -> tuple[onnxruntime.InferenceSession, str]:
-    """A network that is no policy, checked and limited as one, and the hash of its file; its shapes are not looked at."""
+    """A network that is no policy, checked and limited as one, and the hash of its file; its shapes are not checked."""
     path = Path(path)
     _, content = _read(path)
     return _session(content, path, threads), hashlib.sha256(content).hexdigest()

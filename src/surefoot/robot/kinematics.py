@@ -1,8 +1,8 @@
 """Where the feet touch and how they move, seen from the base: forward kinematics of n robots at once.
 
-Each foot hangs on a chain of joints from the base. Gravity's direction goes down the chain to find the point of the foot
-that is lowest, and that point comes up the chain with its velocity: two passes over vectors, no 6-D Jacobian. Angles and
-velocities are those of the contract's joints; joints that it does not name stay where the model has them.
+Each foot hangs on a chain of joints from the base. Gravity's direction goes down the chain to find the point of the
+foot that is lowest, and that point comes up the chain with its velocity: two passes over vectors, no 6-D Jacobian.
+Angles and velocities are those of the contract's joints; joints that it does not name stay where the model has them.
 
 Arrays inside are (3, n_feet, n): all chains are walked at once, and n, which is long, is the inner loop. Every sum is
 written out, so that a robot gets the same bits alone and beside others, which BLAS does not promise.
@@ -84,8 +84,8 @@ class FootKinematics:
     def lowest(self, joint_position_rad: np.ndarray, joint_velocity_rad_s: np.ndarray, down: np.ndarray) -> FootMotion:
         """The lowest point of each foot, and how it moves, for joints (n, n_joints) and gravity's direction (n, 3).
 
-        `down` is a unit vector in the axes of the base. The velocity is that of the piece of the foot that is there, not
-        of the place where the foot is lowest: it is zero, seen from the floor, for a foot that stands or rolls.
+        `down` is a unit vector in the axes of the base. The velocity is that of the piece of the foot that is there,
+        not of the place where the foot is lowest: it is zero, seen from the floor, for a foot that stands or rolls.
         """
         position = np.ascontiguousarray(joint_position_rad.T, dtype=float)
         velocity = np.ascontiguousarray(joint_velocity_rad_s.T, dtype=float)
