@@ -79,7 +79,7 @@ def test_help_of_a_verb(surefoot, verb) -> None:
         (["robot", "check"], "robot check"),
         (["robot", "new"], "robot new"),
         (["policy", "show"], "policy show"),
-        (["policy", "attach", "walk.onnx"], "--robot"),
+        (["policy", "attach", "walk.onnx"], "--out"),
         (["record", "--out", "log.parquet"], "--twin"),
         (["record", "--twin", "go2-worn", "--out", "log.parquet", "--rollouts", "many"], "--rollouts"),
         (["record", "--twin", "go2-worn", "--out", "log.parquet", "--rolouts", "2"], "--rolouts"),

@@ -59,6 +59,36 @@ def test_values_that_cannot_be_read(refused, value) -> None:
     refused(f"a: {value}", "not valid YAML")
 
 
+def test_tags_as_data(tmp_path) -> None:
+    """What Isaac Lab, mjlab and unitree_rl_lab dump, and what a stranger may put into such a file."""
+    (tmp_path / "a.yaml").write_text(
+        "slice: !!python/object/apply:builtins.slice [null, null, null]\n"
+        "pair: !!python/tuple [1, 2.5]\n"
+        "function: &f !!python/name:mjlab.x.%3Clambda%3E ''\n"
+        "again: *f\n"
+        "number: !!python/int '7'\n"
+        "thing: !!python/object:a.B {x: !!python/float '1e-3'}\n"
+        f"call: !custom {{y: !!python/object/apply:os.system ['touch {tmp_path}/executed']}}\n"
+    )
+    assert read_yaml(tmp_path / "a.yaml", SurefootError, tags_as_data=True) == {
+        "slice": [None, None, None],
+        "pair": [1, 2.5],
+        "function": "mjlab.x.<lambda>",
+        "again": "mjlab.x.<lambda>",
+        "number": 7,
+        "thing": {"x": 0.001},
+        "call": {"y": [f"touch {tmp_path}/executed"]},
+    }
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("tag", ["!!int", "!!float", "!!python/int", "!!python/float"])
+def test_a_long_number_with_a_tag(tmp_path, tag) -> None:
+    (tmp_path / "a.yaml").write_text(f"a: {tag} '{'1:' * 50_000}1'")
+    with pytest.raises(SurefootError, match="a number is too long"):
+        read_yaml(tmp_path / "a.yaml", SurefootError, tags_as_data=True)
+
+
 def test_a_small_use_of_aliases_is_fine(tmp_path) -> None:
     (tmp_path / "a.yaml").write_text("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]\n")
     assert read_yaml(tmp_path / "a.yaml", SurefootError) == {

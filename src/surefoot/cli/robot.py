@@ -11,9 +11,9 @@ from surefoot.cli.words import way_out
 from surefoot.console import Console, say
 from surefoot.errors import RobotError, SurefootError
 from surefoot.files import allow_overwriting, check_place, write_text
-from surefoot.policy.sources import read_sources
 from surefoot.robot import load_robot
 from surefoot.robot.guess import guessed, taken, write_starter
+from surefoot.robot.importing import Description
 from surefoot.robot.missing import told
 from surefoot.robot.table import describe
 
@@ -65,7 +65,12 @@ def new(
     if force:
         allow_overwriting()
     check_place(target, (".yaml", ".yml"))
-    text, remarks = write_starter(model, target.parent, read_sources(sources))
+    descriptions: tuple[Description, ...] = ()
+    if sources:
+        from surefoot.policy.sources import read_sources  # which loads ONNX Runtime
+
+        descriptions = read_sources(sources)
+    text, remarks = write_starter(model, target.parent, descriptions)
     write_text(target, text)
     console = Console()
     for file, keys in taken(text):

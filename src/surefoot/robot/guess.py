@@ -25,14 +25,13 @@ from surefoot.robot.missing import told
 from surefoot.robot.model import compile_spec, load_spec
 from surefoot.robot.model_files import elements
 from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
-from surefoot.robot.starter_lines import FROM, MARK, aligned, imported_lines, mark_of, over, per_joint, word
+from surefoot.robot.starter_lines import FROM, MARK, aligned, mark_of, over, per_joint, policy_lines, word
 from surefoot.text import for_comment
 
 REACH_RAD = 1.0  # a servo reaches its torque limit at this error: 24 N·m -> kp 24, near what walking robots use
 REACH_M = 0.1
 BRAKE_S = 0.05  # kd is at most kp times this, or a leg's swing would be braked more than driven
 SPEED_RAD_S = 20.0
-OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
 ON_JOINT = (
     int(mujoco.mjtTrn.mjTRN_JOINT),
     int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
@@ -113,7 +112,7 @@ def write_starter(
         *per_joint(
             "velocity_limit_rad_s", names, over(_speeds(model_path, names), imported, "velocity_limit_rad_s", names)
         ),
-        *_policy_lines(imported, {names[j]: guess.value for j, guess in pose.items()}),
+        *policy_lines(imported, {names[j]: guess.value for j, guess in pose.items()}),
         "",
         *_symmetry_lines(find_symmetry(model, base, joints)),
     ]
@@ -243,42 +242,6 @@ def _joint_lines(model: mujoco.MjModel, base: int, names: dict[int, str], import
         return lines
     driven = ", ".join(word(name) for name in imported.driven)
     return [*lines, f"driven: [{driven}]  # the rest is held in the default pose"]
-
-
-def _policy_lines(imported: Imported | None, pose: dict[str, float]) -> list[str]:
-    """Action, rates, commands and observation: what files say, and a common choice for what they do not."""
-    held = imported_lines(imported, pose) if imported else {}
-    usual = {
-        "action_scale_rad": [
-            f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with"
-        ],
-        "control_hz": [f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with"],
-        "physics_hz": [f"physics_hz: {_physics_hz(imported):g}{MARK}a common choice; a multiple of control_hz"],
-        "observation": [
-            f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the policy",
-            *(f"  - {term}" for term in OBSERVATION),
-        ],
-    }
-    if "inputs" in held:
-        usual["observation"] = []
-    blocks = [
-        ("action_kind", "action_scale_rad", "action_offset", "action_clip", "target_clip"),
-        ("control_hz", "physics_hz"),
-        ("command_range", "command_default"),
-        ("observation", "inputs", "observation_frames", "observation_clip", "observation_normalizer"),
-        ("output", "state", "estimators"),
-    ]
-    lines: list[str] = []
-    for block in blocks:
-        found = [line for key in block for line in held.get(key, usual.get(key, []))]
-        lines += [*([""] if lines and found else []), *found]
-    return lines
-
-
-def _physics_hz(imported: Imported | None) -> float:
-    """About 500 Hz, in whole steps of the control rate where a file gives that."""
-    control = imported.whole.get("control_hz") if imported else None
-    return 500.0 if control is None else float(control.value * math.ceil(500.0 / control.value))
 
 
 def _loop_lines(model: mujoco.MjModel, joints: tuple[str, ...], data: mujoco.MjData) -> list[str]:

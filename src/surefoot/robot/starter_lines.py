@@ -12,6 +12,7 @@ from surefoot.robot.stance import Guess
 from surefoot.text import for_comment
 
 MARK = "  # GUESS: "
+OBSERVATION = ("gyro", "gravity", "command", "joint_position", "joint_velocity", "last_action")
 FROM = "  # from "
 PLAIN = ("control_hz", "physics_hz", "command_range", "command_default", "output", "state", "estimators")
 OF_OBSERVATION = ("observation_frames", "observation_clip", "observation_normalizer")
@@ -73,6 +74,42 @@ def imported_lines(imported: Imported, pose: dict[str, float]) -> dict[str, list
             rest = [f"    {key}: {flow(item)}" for key, item in entry.items() if key != "terms"]
             lines["inputs"] += [f"  {word(name)}:", "    terms:", *_term_lines(entry["terms"], value, "      "), *rest]
     return lines
+
+
+def policy_lines(imported: Imported | None, pose: dict[str, float]) -> list[str]:
+    """Action, rates, commands and observation: what files say, and a common choice for what they do not."""
+    held = imported_lines(imported, pose) if imported else {}
+    usual = {
+        "action_scale_rad": [
+            f"action_scale_rad: 0.25{MARK}a common choice; it must be the one that the policy was trained with"
+        ],
+        "control_hz": [f"control_hz: 50{MARK}a common choice; it must be the one that the policy was trained with"],
+        "physics_hz": [f"physics_hz: {_physics_hz(imported):g}{MARK}a common choice; a multiple of control_hz"],
+        "observation": [
+            f"observation:{MARK}a common layout; order and scale ('{{name: gyro, scale: 0.25}}') must be those of the policy",
+            *(f"  - {term}" for term in OBSERVATION),
+        ],
+    }
+    if "inputs" in held:
+        usual["observation"] = []
+    blocks = [
+        ("action_kind", "action_scale_rad", "action_offset", "action_clip", "target_clip"),
+        ("control_hz", "physics_hz"),
+        ("command_range", "command_default"),
+        ("observation", "inputs", "observation_frames", "observation_clip", "observation_normalizer"),
+        ("output", "state", "estimators"),
+    ]
+    lines: list[str] = []
+    for block in blocks:
+        found = [line for key in block for line in held.get(key, usual.get(key, []))]
+        lines += [*([""] if lines and found else []), *found]
+    return lines
+
+
+def _physics_hz(imported: Imported | None) -> float:
+    """About 500 Hz, in whole steps of the control rate where a file gives that."""
+    control = imported.whole.get("control_hz") if imported else None
+    return 500.0 if control is None else float(control.value * math.ceil(500.0 / control.value))
 
 
 def word(text: str) -> str:

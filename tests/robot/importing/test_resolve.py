@@ -58,7 +58,7 @@ def test_files_that_agree_say_nothing_and_fill_each_other(made) -> None:
     del deploy["commands"]
     both = resolved(made, deploy, made_up.isaac_env(made))
     assert both.whole["command_range"].source.startswith("b.yaml")
-    assert both.whole["physics_hz"].value == 200
+    assert "physics_hz" not in both.whole  # the step of another engine
     assert both.per_joint["torque_limit_nm"][made.joints[0]].value == 33
     assert not both.order.guess  # env.yaml does not hold the order, deploy.yaml does
     assert not [remark for remark in both.remarks if "the first is taken" in remark]
@@ -197,7 +197,8 @@ def test_clips_and_offsets_of_targets(made) -> None:
     [
         ([100.0, 40.0, 0.25], ""),
         ([40.2, 99.1, 28.5], "three digits"),
-        ({"a": 0.548, "b": 0.35}, "three digits"),
+        ({"a": 0.548, "b": 0.351, "c": 1.0}, "three digits"),
+        ([0.125, 0.25, -0.125], ""),
         ([40.179, 99.098], "three decimals"),
         ([40.179238471, 99.1], ""),
         ([1e-7, 1.0], ""),
@@ -217,6 +218,14 @@ def test_names_with_and_without_the_word_joint() -> None:
     assert matching(".*_hip", known, "x") == ["left_hip_joint"]
     assert matching("waist_joint", known, "x") == ["waist"]
     assert matching("(left|right)_.*", known, "x") == ["left_hip_joint"]
+
+
+def test_joints_that_the_model_lacks_are_named(made) -> None:
+    source = made_up.legged_gym(made)
+    source["init_state"]["default_joint_angles"] |= {"left_thumb": 0.1, "right_thumb": 0.1}
+    found = resolved(made, source)
+    assert any("names left_thumb, right_thumb, which the model does not have" in remark for remark in found.remarks)
+    assert set(found.per_joint["pose_rad"]) == set(made.joints)
 
 
 def test_every_value_carries_its_source(made) -> None:

@@ -117,14 +117,15 @@ class Description:
 def rounding(values: Any) -> str:
     """A remark where the numbers look rounded by an exporter to three digits or three decimals, or nothing.
 
-    Gains derived from a motor's inertia, or a pose from a keyframe, have more digits than that.
+    Gains derived from a motor's inertia, or a pose from a keyframe, have more digits than that. A person may well choose
+    one number of three digits, such as 0.125; two of them look like an exporter's.
     """
-    numbers = [v for v in _numbers(values) if v != 0.0]
+    numbers = sorted({abs(v) for v in _numbers(values)} - {0.0})
     digits = [_digits(v) for v in numbers]
-    if digits and max(digits) == 3:
+    if digits and max(digits) == 3 and digits.count(3) > 1:
         return "no value has more than three digits: the exporter may have rounded them"
     decimals = [_decimals(v) for v in numbers]
-    if decimals and max(decimals) == 3 and max(digits) > 3:
+    if decimals and max(decimals) == 3 and max(digits) > 3 and decimals.count(3) > 1:
         return "no value has more than three decimals: the exporter may have rounded them"
     return ""
 
@@ -140,9 +141,8 @@ def _numbers(values: Any) -> list[float]:
 
 
 def _digits(value: float) -> int:
-    mantissa = f"{abs(value):.15e}".split("e")[0] if abs(value) < 1e15 else "1"
-    text = repr(abs(value)).split("e")[0].replace(".", "").strip("0")
-    return min(len(text), len(mantissa))
+    """Significant digits of a number as it would be written."""
+    return len(repr(value).split("e")[0].replace(".", "").strip("0"))
 
 
 def _decimals(value: float) -> int:

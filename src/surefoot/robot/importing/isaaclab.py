@@ -47,7 +47,7 @@ def read_isaaclab_env(content: dict[str, Any], source: str) -> Description:
         actions=_actions(file.at("actions")),
         pose_rad=pose.value(_pose(pose)) if pose else None,
         control_hz=Value(rate_hz(step, decimation), f"{step.where} and decimation"),
-        physics_hz=step.value(rate_hz(step)),
+        physics_hz=step.value(rate_hz(step)) if mjlab else None,  # the step that suits PhysX is too long for MuJoCo
         command_range=_ranges(file),
         groups=file.at("observations").value(groups),
         remarks=remarks,

@@ -29,7 +29,7 @@ def read_isaaclab_io(content: dict[str, Any], source: str) -> Description:
         elif part is not None:
             gains[field] = part.value(dict(zip(names, part.numbers(len(names)), strict=True)))
     scene = file.maybe("scene")
-    period, step = (scene.maybe("dt"), scene.maybe("physics_dt")) if scene else (None, None)
+    period = scene.maybe("dt") if scene else None
     pose = robot.maybe("default_joint_pos")
     return Description(
         kind=KIND,
@@ -39,7 +39,6 @@ def read_isaaclab_io(content: dict[str, Any], source: str) -> Description:
         actions=_actions(file.at("actions")),
         pose_rad=pose.value(dict(zip(names, pose.numbers(len(names)), strict=True))) if pose else None,
         control_hz=period.value(rate_hz(period)) if period else None,
-        physics_hz=step.value(rate_hz(step)) if step else None,
         groups=_groups(file.at("observations")),
         remarks=tuple(remarks),
         **gains,

@@ -57,7 +57,6 @@ def read_legged_gym(content: dict[str, Any], source: str) -> Description:
         action_clip=clip.value(clip.number(0.0, 1e6, above=True)) if clip else None,
         observation_clip=clip_obs.value(clip_obs.number(0.0, 1e9, above=True)) if clip_obs else None,
         control_hz=hz,
-        physics_hz=step.value(rate_hz(step)) if step else None,
         command_range=ranges.value(velocity_ranges(ranges)) if ranges else None,
         groups=_task_layout(scales, size, n) if scales else None,
     )

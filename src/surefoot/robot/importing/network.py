@@ -28,7 +28,7 @@ class Habit:
     producers: tuple[str, ...]  # that write its ONNX files
     layouts: dict[int, tuple[dict[str, Any], ...]]
     action_scale: float
-    physics_hz: float
+    physics_hz: float | None
     order: str
     control_hz: float = 50.0
 
@@ -47,7 +47,7 @@ HABITS = (
         ("pytorch",),
         {12: (VELOCITY, *BODY, COMMAND, *JOINTS), 9: (*BODY, COMMAND, *JOINTS)},
         action_scale=0.5,
-        physics_hz=200.0,
+        physics_hz=None,  # the step that suits PhysX is too long for MuJoCo
         order="breadth_first",
     ),
 )
@@ -131,5 +131,5 @@ def _bare(network: Network, source: str) -> Description:
         groups=guess({"policy": [{**term, "source": why} for term in habit.layouts[entries]]}),
         actions=guess((Action(scale=habit.action_scale),)),
         control_hz=guess(habit.control_hz),
-        physics_hz=guess(habit.physics_hz),
+        physics_hz=None if habit.physics_hz is None else guess(habit.physics_hz),
     )

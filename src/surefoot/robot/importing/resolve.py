@@ -45,6 +45,7 @@ def resolve(descriptions: Sequence[Description], model: ModelJoints) -> Imported
     for field in PER_JOINT:
         values = [(v, _spread(v, joints, order, model)) for d in _with_gains(descriptions) if (v := getattr(d, field))]
         per_joint[field] = _merged(field, values, remarks)
+        remarks += [sentence for value, _ in values if (sentence := _passed_over(value, model))]
     offsets, clips = _actions(descriptions, order, model, per_joint, remarks)
     _refuse_negative(per_joint)
     whole = {}
@@ -111,6 +112,14 @@ def _spread(value: Value, joints: Sequence[str], order: Order, model: ModelJoint
             name: number for key, number in content.items() if (name := _name(key, value, order, model)) is not None
         }
     return dict.fromkeys(joints, content)
+
+
+def _passed_over(value: Value, model: ModelJoints) -> str:
+    """A sentence about joints that a file names and the model does not have."""
+    keys = value.value if isinstance(value.value, Mapping) else ()
+    unknown = [key for key in keys if isinstance(key, str) and find_joint(key, model.everything) is None]
+    more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+    return f"{value.source} names {', '.join(unknown[:3])}{more}, which the model does not have" if unknown else ""
 
 
 def _name(key: JointKey, value: Value, order: Order, model: ModelJoints) -> str | None:

@@ -50,12 +50,10 @@ def read_rl_sar(content: dict[str, Any], source: str) -> Description:
         return None if part is None else part.value(dict(zip(mapping, part.numbers(count), strict=True)))
 
     wheels = [mapping[i] for i in _wheels(file, count)]
-    control = physics = None
-    if file.has("dt"):
-        physics = file.at("dt").value(rate_hz(file.at("dt")))
-        if file.has("decimation"):
-            hz = rate_hz(file.at("dt"), file.at("decimation").whole(1, 10_000))
-            control = Value(hz, f"{source}: dt and decimation")
+    control = None
+    if file.has("dt") and file.has("decimation"):
+        hz = rate_hz(file.at("dt"), file.at("decimation").whole(1, 10_000))
+        control = Value(hz, f"{source}: dt and decimation")
     observations = _observations(file, wheels, mapping) if file.has("observations") else {}
     policy = file.has("rl_kp")  # base.yaml has fixed gains for standing up alone
     return Description(
@@ -71,7 +69,6 @@ def read_rl_sar(content: dict[str, Any], source: str) -> Description:
         torque_limit_nm=listed("torque_limits"),
         action_clip=_clip(file, mapping),
         control_hz=control,
-        physics_hz=physics,
         observation_clip=_clip_obs(file),
         **observations,
     )
