@@ -10,7 +10,7 @@ from surefoot.errors import LogError, nearest
 from surefoot.logs.importing.columns import ColumnGroup, find_groups, group, offered, role_of, unit_in, width_of
 from surefoot.logs.importing.lerobot import FOLLOWS, LEROBOT, off_motion
 from surefoot.logs.importing.mapping import MapFile, Rule
-from surefoot.logs.importing.motor_order import Unnamed, joint_order, joint_widths, said_by
+from surefoot.logs.importing.motor_order import Unnamed, joint_order, joint_widths, mean_and_error, said_by
 from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, Clock, RecordedChannel, Recording
 from surefoot.logs.importing.tables import Table, text_codes, text_matches
@@ -29,8 +29,13 @@ from surefoot.logs.importing.vocabulary import (
 PLACE_WORDS = ASKED | MEASURED | POSITION | VELOCITY | TORQUE | ACTION  # of a file or topic that say what it holds
 
 
-def table_channels(table: Table, joints: JointNames, map_file: MapFile, clock: Clock) -> Recording:
-    """The channels of a table, with every guess said; those of other tables may make it complete."""
+def table_channels(
+    table: Table, joints: JointNames, map_file: MapFile, clock: Clock, unitree_others: bool = False
+) -> Recording:
+    """The channels of a table, with every guess said; those of other tables may make it complete.
+
+    `unitree_others`: other tables of the recording list their columns as Unitree's motors.
+    """
     table = _about_one_joint(table, joints)
     groups = find_groups(table, joints)
     notes, assumed = list(table.notes), {}
@@ -47,7 +52,7 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile, clock: C
     if table.kind == LEROBOT and "action" in chosen and not {"action", "target"} & set(map_file.rules):
         assumed["action"] = _as_targets(chosen, table)
     values = {role: _values(chosen[role], table, role)[timed] for role in ROLES if role in chosen}
-    names = _joint_names(chosen, values, table, joints, map_file, assumed)
+    names, unitree = _joint_names(chosen, values, table, joints, map_file, assumed, unitree_others)
     channels: dict[str, RecordedChannel] = {}
     for role, numbers in values.items():
         columns = chosen[role]
@@ -85,6 +90,7 @@ def table_channels(table: Table, joints: JointNames, map_file: MapFile, clock: C
         frozenset(role for role in channels if map_file.rule(role).sources),
         unmatched,
         misfits,
+        unitree=unitree,
     )
 
 
@@ -250,8 +256,11 @@ def _joint_names(
     joints: JointNames,
     map_file: MapFile,
     assumed: dict[str, str],
-) -> dict[str, tuple[str, ...] | None]:
-    """The names of the columns of each role: as the columns, the file or the map file have them, or by their order."""
+    others: bool,
+) -> tuple[dict[str, tuple[str, ...] | None], bool | None]:
+    """The names of the columns of each role: as the columns, the file or the map file have them, or by their order; and
+    whether that is Unitree's.
+    """
     found: dict[str, tuple[str, ...] | None] = {}
     unnamed: dict[str, Unnamed] = {}
     for role, numbers in values.items():
@@ -269,20 +278,16 @@ def _joint_names(
         per_joint = ROLES[role].width == JOINTS or (ROLES[role].width == ANY and role == "enabled" and width > 1)
         if names is None and per_joint:
             unit = map_file.rule(role).unit or unit_in(columns.pattern, role)
-            with np.errstate(all="ignore"):
-                finite = np.where(np.abs(numbers) < 1e6, numbers, np.nan)
-                known = np.isfinite(finite).any(axis=0)
-                mean = np.where(
-                    known, np.nansum(finite, axis=0) / np.maximum(np.isfinite(finite).sum(axis=0), 1), np.nan
-                )
+            scale = ROLES[role].units[unit] if unit else 1.0
             said = said_by(columns.pattern, table.label or table.path.stem)
-            mean = mean * (ROLES[role].units[unit] if unit else 1.0)
-            unnamed[role] = Unnamed(columns.pattern, said, mean, map_file.rule(role).ordered)
+            unnamed[role] = Unnamed(
+                columns.pattern, said, *mean_and_error(numbers * scale), map_file.rule(role).ordered
+            )
         found[role] = tuple(joints.find(name) or name for name in names) if per_joint and names is not None else names
-    orders, how = joint_order(unnamed, joints, map_file, table.short)
-    if how is not None:
-        assumed["joint order"] = how
-    return {**found, **orders}
+    order = joint_order(unnamed, joints, map_file, table.short, others)
+    if order.assumed is not None:
+        assumed["joint order"] = order.assumed
+    return {**found, **order.names}, order.unitree
 
 
 def _off_by_words(

@@ -184,6 +184,11 @@ def _recordings(pool: _Pool, joints: JointNames, map_file: MapFile) -> list[Reco
         tables = [table for table in tables if has_clock(table)]
     clocks = common_unit([find_clock(table, map_file) for table in tables])
     streams = [table_channels(table, joints, map_file, clock) for table, clock in zip(tables, clocks, strict=True)]
+    if {stream.unitree for stream in streams} - {None} == {True}:  # one robot has one order
+        streams = [
+            stream if stream.unitree else table_channels(table, joints, map_file, clock, unitree_others=True)
+            for stream, table, clock in zip(streams, tables, clocks, strict=True)
+        ]
     streams += pool.recordings
     if not streams:
         raise pool.problems[0]

@@ -40,14 +40,28 @@ def recordings_of(streams: Sequence[Recording], joints: JointNames, map_file: Ma
     """
     if len(streams) < 2:
         return list(streams)
-    for sets in (_by_name(streams, joints), [list(streams)]):
-        made = [_made(each, joints, map_file) for each in sets]
-        if all(recordings is not None for recordings in made):
-            return [recording for recordings in made if recordings is not None for recording in recordings]
+    made = _all_made(_by_name(streams, joints), joints, map_file)
+    if made is not None:
+        return made
     roles = {_roles(stream) for stream in streams}
-    if any(stream.complete(joints.joints) for stream in streams) or (len(roles) == 1 and roles != {()}):
-        return list(streams)  # recordings of their own, some or all of which lack something
+    if len(roles) == 1 and roles != {()} and all(_covers(stream, joints) for stream in streams):
+        return list(streams)  # recordings of their own, which all lack the same
+    made = _all_made([list(streams)], joints, map_file)
+    if made is not None or any(stream.complete(joints.joints) for stream in streams):
+        return made or list(streams)
     return [_joined(streams, joints, map_file)]
+
+
+def _all_made(sets: list[list[Recording]], joints: JointNames, map_file: MapFile) -> list[Recording] | None:
+    """The recordings of all sets; None where one of them makes none."""
+    made = [_made(each, joints, map_file) for each in sets]
+    if any(recordings is None for recordings in made):
+        return None
+    return [recording for recordings in made if recordings is not None for recording in recordings]
+
+
+def _covers(stream: Recording, joints: JointNames) -> bool:
+    return all(stream.covers(role, joints.joints) for role in _roles(stream))
 
 
 def _by_name(streams: Sequence[Recording], joints: JointNames) -> list[list[Recording]]:
