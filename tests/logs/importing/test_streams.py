@@ -90,7 +90,10 @@ class TestControlAndState:
         """One voltage a second, in microseconds, would look like a kilohertz in nanoseconds."""
         folder = tmp_path / "run"
         control_and_state(go2, folder)
-        write_csv(folder / "battery.csv", {"timestamp": 1e6 * np.array([5.0, 6.0, 7.0]), "voltage": [30.0, 29.0, 28.0]})
+        write_csv(
+            folder / "battery.csv",
+            {"timestamp": 1e6 * np.array([5.0, 6.0, 7.0]), "voltage": np.array([30.0, 29.0, 28.0])},
+        )
         log = brought_in(go2, folder)
         np.testing.assert_allclose(log.battery_v[:, 0], 30 - log.time_s, atol=1e-6)
 
