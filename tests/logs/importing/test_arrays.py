@@ -27,7 +27,7 @@ class TestNpy:
         refused(robot, tmp_path / "run.npy", "one array of shape (100, 25) without names", "numpy.savez('log.npz'")
 
     def test_a_pickled_dictionary(self, go2, tmp_path) -> None:
-        np.save(tmp_path / "run.npy", {"time": np.arange(5.0)}, allow_pickle=True)
+        np.save(tmp_path / "run.npy", np.array({"time": np.arange(5.0)}), allow_pickle=True)
         refused(go2, tmp_path / "run.npy", "pickled objects", "in the environment that wrote it", "allow_pickle=True")
 
 
@@ -99,6 +99,6 @@ class TestConversions:
 
             path.write_bytes(pickle.dumps(arrays))
         elif path.suffix == ".npy":
-            np.save(path, arrays, allow_pickle=True)
+            np.save(path, np.array(arrays), allow_pickle=True)
         else:
             np.savez(path, **{name: array.astype(object) for name, array in arrays.items()})

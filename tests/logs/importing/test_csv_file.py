@@ -17,7 +17,7 @@ from surefoot.logs.importing.csv_file import read_csv
 def packed(way: str, content: bytes) -> bytes:
     if way in ("zst", "lz4"):
         return pa.Codec({"zst": "zstd", "lz4": "lz4"}[way]).compress(content, asbytes=True)
-    return {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[way](content)
+    return gzip.compress(content) if way == "gz" else bz2.compress(content) if way == "bz2" else lzma.compress(content)
 
 
 class TestCompressed:

@@ -1,5 +1,7 @@
 """MCAP files with JSON and Protobuf messages, written by the mcap packages."""
 
+import json
+
 import numpy as np
 import pytest
 from mcap.writer import Writer as McapWriter
@@ -16,7 +18,7 @@ class TestJson:
         time, position, velocity, target = motion(robot)
         order = np.random.default_rng(1).permutation(robot.contract.n_joints)
         names = [robot.contract.joints[i] for i in order]
-        found = []
+        found: list[tuple[str, float, object]] = []
         for i, t in enumerate(time):
             state = {"name": names, "position": list(position[i, order]), "velocity": list(velocity[i, order])}
             found.append(("/joint_states", t, state))
@@ -49,8 +51,6 @@ class TestJson:
         """Joint states of ROS 2, and targets as JSON."""
         time, position, _, target = motion(robot)
         with open(tmp_path / "run.mcap", "wb") as file:
-            import json
-
             writer = McapWriter(file)
             writer.start()
             ros = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
