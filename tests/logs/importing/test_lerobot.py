@@ -25,18 +25,42 @@ class TestLeRobot:
         np.testing.assert_allclose(found, target.astype(np.float32), atol=1e-9)
         np.testing.assert_allclose(log.time_s[:60], time[:60], atol=1e-6)
 
-    def test_what_action_means_is_asked(self, go2, tmp_path) -> None:
-        _, position, _, target = motion(go2)
-        joints = list(go2.contract.joints)
+    def test_what_action_means_is_asked(self, robot, tmp_path) -> None:
+        """A policy's output has another pose and scale than the joints that it moves."""
+        _, position, _, target = motion(robot)
+        contract = robot.contract
+        output = (target - contract.pose_rad) / contract.action_scale_rad
+        joints = list(contract.joints)
         folder = write_lerobot(
             tmp_path / "set",
-            {"observation.state": (position, joints), "action": (target, joints)},
+            {"observation.state": (position, joints), "action": (output, joints)},
             np.zeros(100, int),
             50.0,
         )
-        refused(go2, folder, "may hold joint targets or a policy's output", "'target: action/*'")
-        log = brought_in(go2, folder, map_file=mapped(tmp_path, action="action/*"))
-        np.testing.assert_array_equal(log.action, target.astype(np.float32))
+        refused(robot, folder, "may hold joint targets or a policy's output", "'target: action/*'")
+        log = brought_in(robot, folder, map_file=mapped(tmp_path, action="action/*"))
+        np.testing.assert_array_equal(log.action, output.astype(np.float32))
+
+    def test_actions_that_the_joints_follow_are_targets(self, robot, tmp_path) -> None:
+        """In another order than the positions, with the names in it; of version 2, with a file for each episode."""
+        _, position, _, target = motion(robot)
+        joints = list(robot.contract.joints)
+        order = np.random.default_rng(1).permutation(len(joints))
+        folder = write_lerobot(
+            tmp_path / "set",
+            {
+                "observation.state": (position, {"motors": joints}),
+                "action": (target[:, order], {"motors": [joints[i] for i in order]}),
+            },
+            np.zeros(100, int),
+            50.0,
+        )
+        chunk = folder / "data" / "chunk-000"
+        (chunk / "file-000.parquet").rename(chunk / "episode_000000.parquet")
+        log = brought_in(robot, folder)
+        found = robot.contract.pose_rad + log.action * robot.contract.action_scale_rad
+        np.testing.assert_allclose(found, target.astype(np.float32), atol=1e-9)
+        assert "the joints follow it" in log.metadata["assumed"]["action"]
 
     def test_damaged_folders(self, go2, tmp_path) -> None:
         _, position, _, target = motion(go2)

@@ -230,12 +230,8 @@ class TestNpz:
         refused(go2, path, "run.npz")
 
     def test_other_kinds_are_named(self, go2, tmp_path) -> None:
-        np.save(tmp_path / "run.npy", np.zeros(3))
-        refused(go2, tmp_path / "run.npy", "a single array", "savez")
-        (tmp_path / "old.bag").write_bytes(b"#ROSBAG V2.0\n")
-        refused(go2, tmp_path / "old.bag", "ROS 1 bag", "rosbags-convert")
         (tmp_path / "what.bin").write_bytes(b"hello")
-        refused(go2, tmp_path / "what.bin", "CSV, NPZ and Parquet")
+        refused(go2, tmp_path / "what.bin", "CSV (also compressed), JSON, NPZ", "LeRobot folders")
         refused(go2, tmp_path / "none.csv", "does not exist")
         refused(go2, tmp_path, "neither a ROS 2 bag")
 

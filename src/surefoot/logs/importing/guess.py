@@ -10,7 +10,7 @@ from surefoot.errors import LogError, nearest
 from surefoot.logs.importing.columns import ColumnGroup, find_groups, group, offered, role_of, unit_in, width_of
 from surefoot.logs.importing.lerobot import FOLLOWS, LEROBOT, off_motion
 from surefoot.logs.importing.mapping import MapFile, Rule
-from surefoot.logs.importing.motor_order import Unnamed, joint_order, joint_widths, mean_and_error, said_by
+from surefoot.logs.importing.motor_order import Unnamed, joint_order, joint_widths, said_by
 from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import ANY, JOINTS, ROLES, Clock, RecordedChannel, Recording
 from surefoot.logs.importing.tables import Table, text_codes, text_matches
@@ -257,7 +257,7 @@ def _joint_names(
     map_file: MapFile,
     assumed: dict[str, str],
     others: bool,
-) -> tuple[dict[str, tuple[str, ...] | None], bool | None]:
+) -> tuple[dict[str, tuple[str, ...] | None], bool]:
     """The names of the columns of each role: as the columns, the file or the map file have them, or by their order; and
     whether that is Unitree's.
     """
@@ -277,12 +277,8 @@ def _joint_names(
             names = columns.columns if len(columns.columns) == width else tuple(f"foot {i}" for i in range(width))
         per_joint = ROLES[role].width == JOINTS or (ROLES[role].width == ANY and role == "enabled" and width > 1)
         if names is None and per_joint:
-            unit = map_file.rule(role).unit or unit_in(columns.pattern, role)
-            scale = ROLES[role].units[unit] if unit else 1.0
             said = said_by(columns.pattern, table.label or table.path.stem)
-            unnamed[role] = Unnamed(
-                columns.pattern, said, *mean_and_error(numbers * scale), map_file.rule(role).ordered
-            )
+            unnamed[role] = Unnamed(columns.pattern, said, width, map_file.rule(role).ordered)
         found[role] = tuple(joints.find(name) or name for name in names) if per_joint and names is not None else names
     order = joint_order(unnamed, joints, map_file, table.short, others)
     if order.assumed is not None:

@@ -1,4 +1,4 @@
-"""The map file: which column or topic is what, where a reader cannot know. docs/log-format.md
+"""The map file: which column or topic is what, where a reader cannot know. docs/log-import.md
 describes it.
 """
 

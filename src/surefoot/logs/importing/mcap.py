@@ -114,7 +114,10 @@ class _McapScan:
                 number, schema = struct.unpack_from("<HH", content)
                 name, at = _text(content, 4)
                 kind, described = self.schemas.get(schema, ("", b""))
-                topic = Topic(name, kind, _text(content, at)[0], described)
+                encoding = _text(content, at)[0]
+                if encoding == "ros1" and kind.count("/") == 1:  # ROS 1 leaves the folder out
+                    kind = kind.replace("/", "/msg/")
+                topic = Topic(name, kind, encoding, described)
                 self.topics[number] = topic if self.wanted(topic) else None
         except (struct.error, UnicodeDecodeError):
             self.notes.append(f"{self.path.name}: a record at byte {begin} is damaged and was left out")

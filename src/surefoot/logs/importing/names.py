@@ -3,8 +3,6 @@
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from surefoot.errors import LogError, nearest
 from surefoot.logs.importing.mapping import MapFile
 
@@ -18,9 +16,8 @@ def plain(name: str) -> str:
 class JointNames:
     """Finds the contract's joint behind a name, and inside the name of a column."""
 
-    def __init__(self, joints: Sequence[str], map_file: MapFile, pose_rad: np.ndarray | None = None) -> None:
+    def __init__(self, joints: Sequence[str], map_file: MapFile) -> None:
         self.joints = tuple(joints)
-        self.pose_rad = pose_rad  # (n_joints,), which tells orders apart where names do not
         spellings = [(joint, joint) for joint in joints]
         if isinstance(map_file.joints, dict):
             for other, joint in map_file.joints.items():

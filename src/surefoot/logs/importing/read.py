@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from surefoot.errors import LogError
 from surefoot.files import check_input, note_input
 from surefoot.limits import refuse_size
@@ -22,6 +20,7 @@ from surefoot.logs.importing.long_table import split_long
 from surefoot.logs.importing.mapping import MapFile
 from surefoot.logs.importing.matlab import read_matlab
 from surefoot.logs.importing.mcap import MAGIC
+from surefoot.logs.importing.motor_order import settled_order
 from surefoot.logs.importing.names import JointNames
 from surefoot.logs.importing.recording import Recording
 from surefoot.logs.importing.ros import read_bag
@@ -101,7 +100,7 @@ def read_recordings(
 ) -> list[Recording]:
     """Read files and folders; files of one folder that are streams of one recording are joined by their time stamps."""
     map_file = map_file or MapFile()
-    joints = JointNames(contract.joints, map_file, np.asarray(contract.pose_rad))
+    joints = JointNames(contract.joints, map_file)
     pools: dict[Path, _Pool] = {}
     for path in paths:
         _note_inputs(path)
@@ -113,7 +112,7 @@ def read_recordings(
                 if named:
                     raise
                 pool.problems.append(reason)
-    return [recording for pool in pools.values() for recording in _recordings(pool, joints, map_file)]
+    return [recording for pool in pools.values() for recording in _recordings(pool, joints, map_file, contract)]
 
 
 def read_recording(
@@ -175,7 +174,7 @@ def _read_file(path: Path, pool: _Pool, joints: JointNames, map_file: MapFile, p
     refuse_size(str(path), held, LogError)
 
 
-def _recordings(pool: _Pool, joints: JointNames, map_file: MapFile) -> list[Recording]:
+def _recordings(pool: _Pool, joints: JointNames, map_file: MapFile, contract: Contract) -> list[Recording]:
     """The recordings of a folder: tables with a clock become streams, and streams become recordings."""
     tables = pool.tables
     notes = list(pool.notes)
@@ -184,7 +183,7 @@ def _recordings(pool: _Pool, joints: JointNames, map_file: MapFile) -> list[Reco
         tables = [table for table in tables if has_clock(table)]
     clocks = common_unit([find_clock(table, map_file) for table in tables])
     streams = [table_channels(table, joints, map_file, clock) for table, clock in zip(tables, clocks, strict=True)]
-    if {stream.unitree for stream in streams} - {None} == {True}:  # one robot has one order
+    if any(stream.unitree for stream in streams):  # one robot has one order
         streams = [
             stream if stream.unitree else table_channels(table, joints, map_file, clock, unitree_others=True)
             for stream, table, clock in zip(streams, tables, clocks, strict=True)
@@ -199,6 +198,7 @@ def _recordings(pool: _Pool, joints: JointNames, map_file: MapFile) -> list[Reco
             raise LogError(sentence)
     if pool.problems and not all(recording.complete(joints.joints) for recording in found):
         raise pool.problems[0]
+    found = [settled_order(recording, contract, map_file) for recording in found]
     notes += [f"left out: {reason}" for reason in pool.problems]
     return [replace(found[0], notes=(*notes, *found[0].notes)), *found[1:]] if notes else found
 

@@ -98,9 +98,7 @@ class Recording:
     )  # roles whose columns are not here, as the map file has them
     # by role, what would be it for a robot with another number of joints, as 'positions (23 columns)'
     misfits: dict[str, str] = field(default_factory=dict)
-    unitree: bool | None = (
-        None  # whether columns without names are in the order of Unitree's motors; None: nothing tells
-    )
+    unitree: bool = False  # whether columns without names are in the order of Unitree's motors
     parts: tuple[Path, ...] = ()  # the files of its streams, where it was put together
 
     @property

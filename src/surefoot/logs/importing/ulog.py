@@ -1,6 +1,7 @@
 """ULog files of PX4, with pyulog (extra `ulog`): each topic is a table with time stamps in microseconds."""
 
 import contextlib
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.errors import LogError
-from surefoot.files import check_input
+from surefoot.files import check_input, read_bytes
 from surefoot.limits import refuse_size
 from surefoot.logs.importing.extras import need
 from surefoot.logs.importing.tables import Table
@@ -21,12 +22,11 @@ LARGER = 4  # times the file that pyulog's messages take before they are arrays
 
 def read_ulog(path: Path) -> list[Table]:
     """Read the topics of a ULog file."""
-    size = check_input(path, LogError, "a ULog file")
-    refuse_size(str(path), (LARGER + COPIES) * size, LogError)
+    refuse_size(str(path), (LARGER + COPIES) * check_input(path, LogError, "a ULog file"), LogError)
     pyulog = need("pyulog", "pyulog", "ulog", path, "a ULog file")
     try:
         with watched(f"reading {path}"), contextlib.redirect_stdout(None):  # pyulog prints what it finds damaged
-            log: Any = pyulog.ULog(str(path))
+            log: Any = pyulog.ULog(io.BytesIO(read_bytes(path, LogError, "a ULog file")))  # it leaves files open
             tables = [_table(data, path) for data in log.data_list]
     except LogError:
         raise
