@@ -49,6 +49,7 @@ class LegState:
     angular: np.ndarray  # (n, k, 3) of the foot's orientation: the axes of the joints
     moment_kgm: np.ndarray  # (n, 3) mass times centre of mass of the leg
     moment_jacobian: np.ndarray  # (n, k, 3) of that, kg·m/rad
+    spin_jacobian: np.ndarray  # (n, k, 3) of its angular momentum about the base, links taken for points, kg·m²/rad
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ def leg_state(leg: LegChain, joint_position_rad: np.ndarray) -> LegState:
     angle = joint_position_rad[:, leg.joints]
     place, turn = np.zeros((n, 3)), np.broadcast_to(np.eye(3), (n, 3, 3))
     anchor, axis = np.zeros((n, k, 3)), np.zeros((n, k, 3))
-    moment, lever = np.zeros((n, 3)), np.zeros((n, k, 3))
+    moment, lever, spin = np.zeros((n, 3)), np.zeros((n, k, 3)), np.zeros((n, k, 3))
     j = 0
     for link in leg.links:
         place = place + rotate(turn, link.position_m)
@@ -124,9 +125,11 @@ def leg_state(leg: LegChain, joint_position_rad: np.ndarray) -> LegState:
             j += 1
         centre = place + rotate(turn, link.centre_m)
         moment = moment + link.mass_kg * centre
-        lever[:, :j] += link.mass_kg * cross(axis[:, :j], centre[:, None] - anchor[:, :j])
+        moved = link.mass_kg * cross(axis[:, :j], centre[:, None] - anchor[:, :j])
+        lever[:, :j] += moved
+        spin[:, :j] += cross(np.broadcast_to(centre[:, None], moved.shape), moved)
     sole = place + rotate(turn, leg.sole_m)
-    return LegState(sole, multiply(turn, leg.level.T), cross(axis, sole[:, None] - anchor), axis, moment, lever)
+    return LegState(sole, multiply(turn, leg.level.T), cross(axis, sole[:, None] - anchor), axis, moment, lever, spin)
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

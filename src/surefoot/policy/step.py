@@ -36,32 +36,35 @@ class StepGait:
     Found by CMA-ES on a humanoid of 33 kg with hidden friction, payload, noise and 9 ms of delay.
     """
 
-    step: float = 1.1  # time of a step
-    double: float = 0.1  # part of a step in which both feet carry
+    step: float = 1.3  # time of a step
+    double: float = 0.11  # part of a step in which both feet carry
     start: float = 1.9  # time at the beginning in which the weight goes onto the first foot
     ramp: float = 3.8  # time in which the command grows to its full size
-    crouch: float = 0.01  # lower than in the default pose by this
-    lift: float = 0.09  # highest point of a swinging foot
-    width: float = 1.03  # distance of the feet, over that of the default pose ...
-    narrowest: float = 0.54  # ... and at least
+    overdone: tuple[float, float, float] = (1.0, 0.8, 1.5)  # commands forward, left and turn are multiplied by these
+    crouch: float = 0.022  # lower than in the default pose by this
+    lift: float = 0.078  # highest point of a swinging foot
+    width: float = 0.97  # distance of the feet, over that of the default pose ...
+    narrowest: float = 1.15  # ... and at least, over the width of a sole
     longest: float = 0.4  # step ahead, and sideways beyond the width
-    height_gain: float = 5.7  # vertical acceleration per height
-    height_damping: float = 7.1  # and per vertical velocity
-    upright_gain: float = 0.77  # moment per radian of tilt
-    upright_damping: float = 0.45  # and per rate of it
-    capture_gain: float = 0.63  # of the centre of pressure, per distance of the capture point from its place
-    sole: float = 0.36  # part of the sole that the centre of pressure may use
-    turn_gain: float = 0.53  # moment about the vertical per radian between foot and body
-    turn_damping: float = 0.06  # and per rate of it
-    turn_limit: float = 0.054  # of that moment: beyond it a foot twists
-    hurry: float = 0.42  # shortest time in which a foot is steered to its foothold
-    early: float = 0.16  # time by which a foot comes down before the end of its step
-    swing_rate: float = 3.5  # of the loop that keeps a swinging foot at its height, rad
-    level_rate: float = 4.7  # and of the one that keeps it level
-    swing_damping: float = 0.97  # damping ratio of both
-    fastest: float = 2.15  # acceleration of a swinging foot, g
-    along: float = 0.24  # part of the body's own acceleration that a swinging foot is given too
-    lead: float = 1.1  # control periods by which the targets of a leg that carries run ahead of its joints
+    height_gain: float = 6.0  # vertical acceleration per height
+    height_damping: float = 5.1  # and per vertical velocity
+    upright_gain: float = 0.7  # moment per radian of tilt
+    upright_damping: float = 0.39  # and per rate of it
+    capture_gain: float = 0.68  # of the centre of pressure, per distance of the capture point from its place
+    sole: float = 0.4  # part of the sole that the centre of pressure may use
+    turn_gain: float = 0.47  # moment about the vertical per radian between foot and body
+    turn_damping: float = 0.087  # and per rate of it
+    turn_limit: float = 0.061  # of that moment: beyond it a foot twists
+    hurry: float = 0.47  # shortest time in which a foot is steered to its foothold
+    early: float = 0.13  # time by which a foot comes down before the end of its step
+    swing_rate: float = 2.8  # of the loop that keeps a swinging foot at its height, rad
+    level_rate: float = 4.1  # and of the one that keeps it level
+    swing_damping: float = 0.96  # damping ratio of both
+    fastest: float = 1.7  # acceleration of a swinging foot, g
+    along: float = 0.21  # part of the body's own acceleration that a swinging foot is given too
+    lead: float = 1.3  # control periods by which the targets of a leg that carries run ahead of its joints
+    counter: float = 0.51  # part of the swinging leg's moment that the leg on the ground bears, and not the body ...
+    counter_turn: float = 0.84  # ... and of that about the vertical
     grip: float = 0.5  # horizontal force on the ground over the vertical one, at most
 
 
@@ -74,6 +77,7 @@ class Seen:
     sole_m_s: np.ndarray  # (n, 2, 3)
     turn_rad_s: np.ndarray  # (n, 3) of the base
     tilt_rad: np.ndarray  # (n, 3) rotation of the base out of the level
+    centre_m: np.ndarray  # (n, 3) of mass, from the base
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +95,11 @@ class Plan:
     """What the legs have to do, in level axes; places are from the foot that carries."""
 
     share: np.ndarray  # (n,) of the weight that the other foot still carries
-    pressure_m: np.ndarray  # (n, 2) shift of the centre of pressure out of the middle of a foot
-    force_n: np.ndarray  # (n, 3) of the ground
-    foothold_m: np.ndarray  # (n, 2) next place of the other foot
+    height_m: np.ndarray  # (n,) of the centre of mass above the feet that carry
+    rising_m_s: np.ndarray  # (n,)
+    shift_m: np.ndarray  # (n, 2) of the centre of pressure, out of the middle of a foot
     centre_m_s2: np.ndarray  # (n, 3) acceleration of the centre of mass
+    foothold_m: np.ndarray  # (n, 2) next place of the other foot
 
 
 class StepAgent:
@@ -138,6 +143,7 @@ class StepAgent:
         self._lead_s = gait.lead * contract.control_dt_s
         self._double_s = gait.double * self.step_s
         self._width_m = gait.width * float(stance[left].sole_m[0, 1] - stance[right].sole_m[0, 1])
+        self._narrowest_m = gait.narrowest * 2.0 * float(max(leg.sole_half_m[1] for leg in body.legs))
         self._sole_m = gait.sole * np.min([leg.sole_half_m for leg in body.legs], axis=0)
 
     def reset(self, ids: np.ndarray | None = None) -> None:
@@ -146,23 +152,26 @@ class StepAgent:
     def act(self, sensors: Sensors, command: np.ndarray) -> np.ndarray:
         """Actions (n, n_joints) at `sensors.time_s` for a command (n, 3): forward m/s, left m/s, turn rad/s."""
         since_s = np.asarray(sensors.time_s, float) - self.gait.start / self._rate
-        command = np.asarray(command, float) * np.clip(since_s * self._rate / self.gait.ramp, 0.0, 1.0)[:, None]
+        grown = np.clip(since_s * self._rate / self.gait.ramp, 0.0, 1.0)
+        command = np.asarray(command, float)[:, :3] * grown[:, None] * np.array(self.gait.overdone)
         seen, clock = self._look(sensors), self._clock(since_s)
         plan = self._plan(seen, clock, command)
         foot_m_s2 = self._steer(seen, clock, plan)
+        legs = self._body.legs
+        moved = [sensors.joint_velocity_rad_s[:, leg.joints] for leg in legs]
+        bent = [self._swing(seen, side, foot_m_s2, command[:, 2], moved[side]) for side in (0, 1)]
+        spin = self._spin(seen, clock, plan, bent)
+        force = self._force(seen, plan, spin)
         target = np.tile(self._zero, (len(command), 1))
-        for side, leg in enumerate(self._body.legs):
-            moved = sensors.joint_velocity_rad_s[:, leg.joints]
-            weight = np.where(clock.foot == side, 1.0 - plan.share, plan.share)
-            carrying = self._carry(seen, side, clock, plan, command[:, 2]) * weight[:, None]
-            carrying = carrying + self._kp[leg.joints] * self._lead_s * moved
-            swinging = self._swing(seen, side, foot_m_s2, command[:, 2], moved)
-            torque = np.where((weight > 0.0)[:, None], carrying, swinging)
+        for side, leg in enumerate(legs):
+            kp, most = self._kp[leg.joints], self._torque_limit[leg.joints]
+            weight = np.where(clock.foot == side, 1.0 - plan.share, plan.share)[:, None]
+            moment = self._turn(seen, side, clock, command[:, 2], spin)
+            carrying = weight * self._carry(seen.legs[side], plan, force, moment) + kp * self._lead_s * moved[side]
+            swinging = (leg.inertia * bent[side][:, None]).sum(axis=2) + self._kd[leg.joints] * moved[side]
+            torque = np.where(weight > 0.0, carrying, swinging)
             torque = torque + GRAVITY_M_S2 * seen.legs[side].moment_jacobian[:, :, 2]
-            most = self._torque_limit[leg.joints]
-            target[:, leg.joints] = (
-                sensors.joint_position_rad[:, leg.joints] + np.clip(torque, -most, most) / self._kp[leg.joints]
-            )
+            target[:, leg.joints] = sensors.joint_position_rad[:, leg.joints] + np.clip(torque, -most, most) / kp
         return clip_actions(self._contract, (target - self._zero) / self._scale)
 
     def _look(self, sensors: Sensors) -> Seen:
@@ -188,6 +197,7 @@ class StepAgent:
             np.stack([rotate(level, speed) for speed in moving], axis=1),
             rotate(level, turn),
             cross(UP, rotate(level, UP)),
+            rotate(level, centre),
         )
 
     def _clock(self, since_s: np.ndarray) -> Clock:
@@ -227,26 +237,15 @@ class StepAgent:
         left_s = self.step_s - phase_s
         foothold = pressure + (capture - pressure) * np.exp(rate * left_s)[:, None] - ahead + inside
         longest = gait.longest * self._height_m
-        sideways = np.clip(-clock.outward * foothold[:, 1], gait.narrowest * self._width_m, self._width_m + longest)
+        sideways = np.clip(-clock.outward * foothold[:, 1], self._narrowest_m, self._width_m + longest)
         return Plan(
             share,
+            -(carrying[:, 2] * (1.0 - share) + other[:, 2] * share),
+            velocity[:, 2],
             shift,
-            self._force(seen, -(carrying[:, 2] * (1.0 - share) + other[:, 2] * share), velocity[:, 2], pushed),
-            np.stack([np.clip(foothold[:, 0], -longest, longest), -clock.outward * sideways], axis=1),
             np.column_stack([pushed, np.zeros(len(rows))]),
+            np.stack([np.clip(foothold[:, 0], -longest, longest), -clock.outward * sideways], axis=1),
         )
-
-    def _force(self, seen: Seen, height_m: np.ndarray, rising_m_s: np.ndarray, pushed_m_s2: np.ndarray) -> np.ndarray:
-        """Of the ground, through the centre of pressure: it carries, moves and rights the body, (n, 3) N."""
-        gait, rate = self.gait, self._rate
-        lift = gait.height_gain * rate**2 * (self._height_m - height_m) - gait.height_damping * rate * rising_m_s
-        vertical = self._mass_kg * np.clip(GRAVITY_M_S2 + lift, 0.3 * GRAVITY_M_S2, 2.0 * GRAVITY_M_S2)
-        righting = -self._moment_nm * (
-            gait.upright_gain * seen.tilt_rad + gait.upright_damping / rate * seen.turn_rad_s
-        )
-        along = np.stack([-righting[:, 1], righting[:, 0]], axis=1) / self._height_m + self._mass_kg * pushed_m_s2
-        most = gait.grip * vertical[:, None]
-        return np.column_stack([np.clip(along, -most, most), vertical])
 
     def _steer(self, seen: Seen, clock: Clock, plan: Plan) -> np.ndarray:
         """Acceleration of the swinging foot, (n, 3) m/s², from the centre of mass."""
@@ -269,32 +268,64 @@ class StepAgent:
         most = gait.fastest * GRAVITY_M_S2
         return np.clip(np.column_stack([along, vertical]), -most, most) - gait.along * plan.centre_m_s2
 
-    def _carry(self, seen: Seen, side: int, clock: Clock, plan: Plan, turning_rad_s: np.ndarray) -> np.ndarray:
-        """Torques (n, k) with which a leg bears the whole force of the ground, and turns the body over its foot."""
-        gait, leg = self.gait, seen.legs[side]
-        under = np.column_stack([plan.pressure_m, np.zeros(len(turning_rad_s))])[:, None]
-        linear = leg.linear + cross(leg.angular, np.broadcast_to(under, leg.angular.shape))
-        heading = np.where(clock.begun, self.step_s / 2.0 - clock.phase_s, 0.0) * turning_rad_s  # of a foot in the body
-        moment = gait.turn_gain * (_heading(leg) - heading) + gait.turn_damping / self._rate * (
-            turning_rad_s - seen.turn_rad_s[:, 2]
+    def _spin(self, seen: Seen, clock: Clock, plan: Plan, bent: list[np.ndarray]) -> np.ndarray:
+        """Moment (n, 3) N·m that the swinging leg needs, and that the body would have to give."""
+        spin = np.zeros_like(seen.centre_m)
+        for side, leg in enumerate(seen.legs):
+            speeding = bent[side][:, :, None]
+            push = (leg.moment_jacobian * speeding).sum(axis=1)
+            moment = (leg.spin_jacobian * speeding).sum(axis=1) - cross(seen.centre_m, push)
+            swings = clock.begun & (clock.foot != side) & (plan.share == 0.0)
+            spin = spin + np.where(swings[:, None], moment, 0.0)
+        return spin
+
+    def _force(self, seen: Seen, plan: Plan, spin: np.ndarray) -> np.ndarray:
+        """Of the ground, through the centre of pressure: it carries, moves and rights the body, (n, 3) N."""
+        gait, rate = self.gait, self._rate
+        lift = gait.height_gain * rate**2 * (self._height_m - plan.height_m)
+        lift = lift - gait.height_damping * rate * plan.rising_m_s
+        vertical = self._mass_kg * np.clip(GRAVITY_M_S2 + lift, 0.3 * GRAVITY_M_S2, 2.0 * GRAVITY_M_S2)
+        righting = -self._moment_nm * (
+            gait.upright_gain * seen.tilt_rad + gait.upright_damping / rate * seen.turn_rad_s
         )
-        moment = self._moment_nm * np.clip(moment, -gait.turn_limit, gait.turn_limit)
-        return -(linear * plan.force_n[:, None]).sum(axis=2) - leg.angular[:, :, 2] * moment[:, None]
+        moment = righting + gait.counter * spin
+        along = (
+            self._mass_kg * plan.centre_m_s2[:, :2] + np.stack([-moment[:, 1], moment[:, 0]], axis=1) / self._height_m
+        )
+        most = gait.grip * vertical[:, None]
+        return np.column_stack([np.clip(along, -most, most), vertical])
+
+    def _turn(self, seen: Seen, side: int, clock: Clock, turning_rad_s: np.ndarray, spin: np.ndarray) -> np.ndarray:
+        """Moment of the ground about the vertical that turns the body over a foot, (n,) N·m."""
+        gait = self.gait
+        heading = np.where(clock.begun, self.step_s / 2.0 - clock.phase_s, 0.0) * turning_rad_s  # of a foot in the body
+        moment = gait.turn_gain * (_heading(seen.legs[side]) - heading)
+        moment = moment + gait.turn_damping / self._rate * (turning_rad_s - seen.turn_rad_s[:, 2])
+        moment = moment + gait.counter_turn * spin[:, 2] / self._moment_nm
+        return self._moment_nm * np.clip(moment, -gait.turn_limit, gait.turn_limit)
+
+    def _carry(self, leg: LegState, plan: Plan, force_n: np.ndarray, moment_nm: np.ndarray) -> np.ndarray:
+        """Torques (n, k) with which a leg bears a force of the ground and a moment about the vertical."""
+        under = np.column_stack([plan.shift_m, np.zeros(len(force_n))])[:, None]
+        linear = leg.linear + cross(leg.angular, np.broadcast_to(under, leg.angular.shape))
+        return -(linear * force_n[:, None]).sum(axis=2) - leg.angular[:, :, 2] * moment_nm[:, None]
 
     def _swing(
         self, seen: Seen, side: int, foot_m_s2: np.ndarray, turning_rad_s: np.ndarray, moved: np.ndarray
     ) -> np.ndarray:
-        """Torques (n, k) that accelerate a foot, and keep it level and heading where the body will."""
-        gait, leg, chain = self.gait, seen.legs[side], self._body.legs[side]
+        """Accelerations (n, k) rad/s² of the joints that move a foot so, and keep it level and heading where the body
+        will.
+        """
+        gait, leg = self.gait, seen.legs[side]
         lean = cross(rotate(leg.rotation, UP), np.broadcast_to(UP, foot_m_s2.shape))
         lean[:, 2] += turning_rad_s * self.step_s / 2.0 - _heading(leg)
         tumble = seen.turn_rad_s + (leg.angular * moved[:, :, None]).sum(axis=1)
+        tumble[:, 2] -= turning_rad_s
         omega = gait.level_rate * self._rate
         task = np.concatenate([foot_m_s2, omega**2 * lean - 2.0 * gait.swing_damping * omega * tumble], axis=1)
         jacobian = np.concatenate([leg.linear, leg.angular], axis=2)
         square = (jacobian[:, :, :, None] * jacobian[:, :, None, :]).sum(axis=1) + 1e-3 * np.eye(6)
-        bent = (jacobian * np.linalg.solve(square, task[:, :, None])[:, None, :, 0]).sum(axis=2)  # rad/s²
-        return (chain.inertia * bent[:, None]).sum(axis=2) + self._kd[chain.joints] * moved
+        return (jacobian * np.linalg.solve(square, task[:, :, None])[:, None, :, 0]).sum(axis=2)
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:
@@ -310,6 +341,7 @@ def _levelled(leg: LegState, level: np.ndarray) -> LegState:
         rotate(wide, leg.angular),
         rotate(level, leg.moment_kgm),
         rotate(wide, leg.moment_jacobian),
+        rotate(wide, leg.spin_jacobian),
     )
 
 

@@ -41,7 +41,7 @@ class Gait:
 # Of six legs three always carry the body: it need not hurry to its next feet, and its servos need not either. With the
 # constants of a trot, one six-legged robot turned at 2 % of the commanded rate and another at 55 %; with these, both follow
 # every direction of their commands within 15 %.
-TRIPOD = Gait(rate=0.27, swing_height=0.3, lead=0.05, behind=0.0)
+TRIPOD = Gait(rate=0.25, swing_height=0.2, lead=0.1, behind=0.0)
 
 
 @dataclass(frozen=True)
