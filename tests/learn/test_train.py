@@ -6,6 +6,7 @@ import resource
 import numpy as np
 import pytest
 import torch
+from support.models import reframed
 from support.robot_files import HEXAPOD
 from support.training import SMALL, small_train
 
@@ -116,6 +117,15 @@ class TestTraining:
         (folder / "robot.yaml").write_text(text)
         with pytest.raises(SurefootError, match="falls from its start pose"):
             small_train(load_robot(folder), tmp_path / "out")
+
+    @pytest.mark.parametrize("origin_m", [0.01, -0.1])
+    def test_a_robot_whose_frame_lies_at_the_floor_stands_and_learns(self, robot, tmp_path, origin_m):
+        other = reframed(tmp_path / "other", robot, up_m=origin_m - robot.base_height_m)
+        small_train(other, tmp_path / "out", iterations=1)
+        env = WalkEnv(other, walk(other), 8, seed=0)
+        for _ in range(25):
+            _, _, done, extras = env.step(torch.zeros(8, other.contract.n_joints))
+            assert not (done.bool() & ~extras["time_outs"].bool()).any()
 
     def test_a_full_disk_keeps_the_last_checkpoint(self, go2, tmp_path):
         small_train(go2, tmp_path, iterations=1)

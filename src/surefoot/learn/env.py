@@ -73,7 +73,7 @@ class WalkEnv:
         self._pose = np.array(robot.contract.pose_rad)
         posture = task.posture
         self._posture_pose = np.array(posture.pose_rad) if posture.pose_rad else self._pose
-        self._posture_height_m = posture.height_m or robot.base_height_m
+        self._posture_height_m = posture.height_m or robot.trunk_height_m
         self._standing_foot = np.array([not posture.feet or foot in posture.feet for foot in robot.feet])
         self._falls = Falls(posture, n, self.dt_s)
         if not posture.level:
@@ -179,7 +179,7 @@ class WalkEnv:
 
     def _fallen(self, motion: Motion) -> np.ndarray:
         """Who is down, (n,): sooner than anyone who only looks on would say so, since what follows teaches nothing."""
-        low = motion.height_m < self.task.fallen_height * self.robot.base_height_m
+        low = motion.height_m < self.task.fallen_height * self.robot.trunk_height_m
         if self.task.posture.level:
             return (motion.gravity[:, 2] > self.task.fallen_gravity_z) | low
         down = self._falls.look(self.worlds.base_quaternion, motion.height_m) & self._falls.risen
@@ -203,7 +203,7 @@ class WalkEnv:
             angular_velocity=base[:, 3:],
             lasting_error=self._lasting_error,
             gravity=gravity_in_base(quaternion),
-            height_m=worlds.base_position_m[:, 2],
+            height_m=worlds.trunk_height_m,
             nominal_height_m=self._posture_height_m,
             joint_position=worlds.joint_position_rad,
             joint_velocity=joint_velocity,
@@ -334,7 +334,7 @@ class WalkEnv:
             2 * in_heading_frame(base[:, :3], quaternion),
             0.25 * base[:, 3:],
             gravity_in_base(quaternion),
-            10 * (worlds.base_position_m[:, 2:] - self._posture_height_m),
+            10 * (worlds.trunk_height_m[:, None] - self._posture_height_m),
             self._contact,
             np.minimum(self._air_s, 1.0),
             worlds.joint_position_rad - self._pose,

@@ -108,7 +108,7 @@ def steps_of(robot: Robot, posture: Posture) -> list[LegStep]:
         mujoco.mj_jac(model, data, jacobian, None, data.geom_xpos[geoms].mean(axis=0), model.geom_bodyid[geoms[0]])
         jacobian = jacobian[:, dofs][:, leg.joints]
         lift, carry = np.zeros(contract.n_joints), np.zeros(contract.n_joints)
-        lift[leg.joints] = np.linalg.pinv(jacobian) @ [0.0, 0.0, LIFT * (posture.height_m or robot.base_height_m)]
+        lift[leg.joints] = np.linalg.pinv(jacobian) @ [0.0, 0.0, LIFT * (posture.height_m or robot.trunk_height_m)]
         carry[leg.joints] = -jacobian[2] * robot.mass_kg * GRAVITY_M_S2 / kp[leg.joints]
         steps.append(LegStep(lift / scale, carry / scale))
     return steps

@@ -178,7 +178,7 @@ class _UprightProbe:
     def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
         """Look at them as if they had just started."""
         falls = Falls(self._posture, worlds.n, worlds.control_dt_s)
-        falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2])
+        falls.look(worlds.base_quaternion, worlds.trunk_height_m)
         self.up[k] = falls.risen & worlds.alive
         self.up_s += worlds.control_dt_s * self.up[k]
 
@@ -196,7 +196,7 @@ class _NearnessProbe:
     def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
         """Keep the best of tilt, height and calm together."""
         upright = -gravity_in_base(self._posture.frame(worlds.base_quaternion))[:, 2]
-        height = np.clip(worlds.base_position_m[:, 2] / self._posture.height_m, 0.0, 1.0)
+        height = np.clip(worlds.trunk_height_m / self._posture.height_m, 0.0, 1.0)
         calm = np.exp(-np.square(np.abs(worlds.base_velocity[:, 3:]).sum(axis=1) / CALM_RAD_S))
         self.nearest = np.maximum(self.nearest, np.square(0.5 + 0.5 * upright) * height * (0.7 + 0.3 * calm))
 

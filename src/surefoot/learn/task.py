@@ -82,7 +82,7 @@ class Task:
     standing_share: float = 0.1  # of the commands say stand
     straight_share: float = 0.0  # of the commands go along one axis, or turn on the spot
     fallen_gravity_z: float = -0.6  # a base tilted beyond this has fallen
-    fallen_height: float = 0.4  # a base below this share of its standing height has fallen
+    fallen_height: float = 0.4  # a trunk below this share of its standing height has fallen
     fall_cost: float = 2.0  # paid once
     start_spread_rad: float = 0.15  # joints start off the default pose by up to this much
     # what is upright, ahead and fallen; gravity and height above are of a task that stays level

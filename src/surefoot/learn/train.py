@@ -122,14 +122,14 @@ def _refuse_falling_start(env: WalkEnv) -> None:
     robot = env.robot
     worlds = Worlds(robot, 1)
     walk(worlds, ZeroAgent(), Script(np.zeros((round(STAND_S * robot.contract.control_hz), 1, 3))), ())
-    height, upright = float(worlds.base_position_m[0, 2]), float(-worlds.sensors.gravity[0, 2])
+    height, upright = float(worlds.trunk_height_m[0]), float(-worlds.sensors.gravity[0, 2])
     if (
         not worlds.alive[0]
         or upright < -env.task.fallen_gravity_z
-        or height < env.task.fallen_height * robot.base_height_m
+        or height < env.task.fallen_height * robot.trunk_height_m
     ):
         raise SurefootError(
-            f"{robot.name} falls from its start pose within {STAND_S:g} s (base height {height:.2f} of"
-            f" {robot.base_height_m:.2f} m, tilt {torch.rad2deg(torch.acos(torch.tensor(min(upright, 1.0)))):.0f}°);"
+            f"{robot.name} falls from its start pose within {STAND_S:g} s (its trunk is at {height:.2f} of"
+            f" {robot.trunk_height_m:.2f} m, tilt {torch.rad2deg(torch.acos(torch.tensor(min(upright, 1.0)))):.0f}°);"
             f" check pose_rad, the gains and the feet in {robot.path}"
         )

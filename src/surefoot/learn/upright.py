@@ -193,6 +193,7 @@ class _BodyScale:
         self._width_m = float(left.position_m[1] - right.position_m[1])
         self._limit = np.array(robot.contract.torque_limit_nm)
         self._pose = np.array(robot.contract.pose_rad)
+        self._trunk_up_m = 0.0  # above the base's origin, in the pose that was weighed last
 
     def score(self, joints_rad: np.ndarray) -> float:
         """What is bad about a pose of the left hind leg."""
@@ -218,6 +219,8 @@ class _BodyScale:
         data.qpos[self._base_qpos : self._base_qpos + 7] = (0, 0, 0, *posture.base_quaternion)
         mujoco.mj_forward(model, data)
         torque, missing, height_m = _at_rest(model, data, self._feet, self._base_dof)
+        self._trunk_up_m = float(data.body(self._robot.base).xmat[6:] @ np.array(self._robot.trunk_m))
+        height_m += self._trunk_up_m
         stand = Posture(posture.name, posture.pitch_rad, round(height_m, 4), RISE_S, posture.pose_rad, posture.feet)
         return StandingPose(
             stand, torque[self._dofs], float(np.linalg.norm(missing)) / (self._robot.mass_kg * GRAVITY_M_S2)
@@ -228,10 +231,10 @@ class _BodyScale:
         return max(self._crowding(posture.height_m)) > 0.1
 
     def _crowding(self, height_m: float) -> tuple[float, float]:
-        """How much too near the floor the lowest of the rest is, and the feet to each other, as shares of
-        what is asked.
+        """How much too near the floor the lowest of the rest is, with the trunk at this height, and the feet to each
+        other, as shares of what is asked.
         """
-        lowest = min(lowest_point(self._model, self._data, int(g)) for g in self._others) + height_m
+        lowest = min(lowest_point(self._model, self._data, int(g)) for g in self._others) + height_m - self._trunk_up_m
         left, right = (self._data.geom_xpos[geoms].mean(axis=0)[1] for geoms in self._feet)
         near = 1 - lowest / (CLEAR * max(height_m, 1e-3))
         return max(near, 0.0), max(1 - float(left - right) / (WIDE * self._width_m), 0.0)

@@ -177,7 +177,7 @@ def with_policy_posture(robot: Robot, policy: OnnxPolicy | str | Path) -> Robot:
             return robot
         policy = OnnxPolicy.load(find_policy(policy, robot))
     posture = read_posture(
-        policy.metadata.get(POSTURE_KEY), policy.name, robot.contract.n_joints, robot.feet, robot.base_height_m
+        policy.metadata.get(POSTURE_KEY), policy.name, robot.contract.n_joints, robot.feet, robot.trunk_height_m
     )
     if posture.level:
         return robot

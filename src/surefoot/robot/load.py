@@ -34,6 +34,7 @@ OPTIONAL = ("imu", "physics_hz", "base_height_m", "symmetry", "notes", *CONTRACT
 DEFAULT_PHYSICS_HZ = 500.0
 MOST_SUBSTEPS = 10_000
 SLOWEST_PHYSICS_HZ = 50.0  # a foot that falls for 20 ms between two steps is through the floor
+TRUNK = (0.5, 2.0)  # a base's origin is in the trunk if it is within these shares of the centre of mass's height
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
@@ -65,6 +66,9 @@ class Robot:
         int  # colliding shapes that the model fixes to the world; they stay, beside the floor that a scene adds
     )
     hash: str  # of the contract, the other fields and the bytes of the model
+    # The point of the base, in its frame, whose height tells whether the robot stands: the base's origin, or the centre
+    # of mass of the standing robot where the origin is far from it (see `trunk_point`).
+    trunk_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
     own_contract_hash: str | None = None  # of the contract in robot.yaml, where a policy has narrowed its commands
 
@@ -72,6 +76,11 @@ class Robot:
     def name(self) -> str:
         """The robot's name."""
         return self.contract.robot
+
+    @property
+    def trunk_height_m(self) -> float:
+        """Height of the trunk above the floor, standing in the default pose."""
+        return self.base_height_m + self.trunk_m[2]
 
     @property
     def contract_hash(self) -> str:
@@ -182,6 +191,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
         mass_kg=float(model.body_subtreemass[model.body(base).id]),
         passive_joints=passive,
         static_geoms=_static_geoms(model),
+        trunk_m=trunk_point(model, contract, feet, base),
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
     )
     robot.substeps()
@@ -221,6 +231,24 @@ def standing_height(model: mujoco.MjModel, contract: Contract, feet: tuple[str, 
     """Height of the base's origin at which the lowest foot of the upright default pose touches the floor, m."""
     data = upright(model, contract, base)
     return -min(lowest_point(model, data, geom) for foot in feet for geom in foot_geoms(model, foot))
+
+
+def trunk_point(
+    model: mujoco.MjModel, contract: Contract, feet: tuple[str, ...], base: str
+) -> tuple[float, float, float]:
+    """The point of the base, in its frame, whose height tells whether the robot stands.
+
+    That is the base's origin where it is at a height that says so. A model may have its frame at the feet or far above
+    the head, where a share of its height says nothing: then it is the centre of mass of the robot in its default pose.
+    """
+    data = upright(model, contract, base)
+    mujoco.mj_comPos(model, data)
+    centre = data.subtree_com[model.body(base).id]
+    height_m = standing_height(model, contract, feet, base)
+    low, high = (share * (height_m + float(centre[2])) for share in TRUNK)
+    if low <= height_m <= high:
+        return (0.0, 0.0, 0.0)
+    return (float(centre[0]), float(centre[1]), float(centre[2]))
 
 
 def _static_geoms(model: mujoco.MjModel) -> int:

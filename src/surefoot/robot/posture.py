@@ -19,7 +19,7 @@ from surefoot.files import is_number, parse_json
 POSTURE_KEY = "surefoot.posture"  # of a policy file's metadata
 LONGEST_NAME = 40
 LONGEST_RISE_S = 60.0
-MOST_HEIGHTS = 10.0  # of the base, standing level: more than any leg or trunk is long
+MOST_HEIGHTS = 10.0  # of the trunk, standing level: more than any leg or trunk is long
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Posture:
 
     name: str = "level"
     pitch_rad: float = 0.0  # nose up
-    height_m: float = 0.0  # of the base's origin; 0: height does not matter
+    height_m: float = 0.0  # of the trunk (`Robot.trunk_m`); 0: height does not matter
     rise_s: float = 0.0  # the robot starts level and has this long to get there
     pose_rad: tuple[float, ...] = field(
         default=(), repr=False
@@ -81,7 +81,7 @@ class Posture:
 LEVEL = Posture()
 
 
-def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, ...], base_height_m: float) -> Posture:
+def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, ...], trunk_height_m: float) -> Posture:
     """What `to_json` wrote, and level where nothing is said; `source` names the file in errors, the rest is
     the robot's.
 
@@ -104,7 +104,7 @@ def read_posture(text: str | None, source: str, n_joints: int, feet: tuple[str, 
     name, pose, stands_on = content["name"], content["pose_rad"], content["feet"]
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise refuse("name", f"a printable name of at most {LONGEST_NAME} characters")
-    highest = MOST_HEIGHTS * base_height_m
+    highest = MOST_HEIGHTS * trunk_height_m
     for key, low, high in (
         ("pitch_rad", -math.pi, math.pi),
         ("height_m", 0.0, highest),

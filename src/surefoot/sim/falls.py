@@ -24,7 +24,8 @@ class Falls:
         self.age_s[ids] = 0.0
 
     def look(self, quaternion: np.ndarray, height_m: np.ndarray) -> np.ndarray:
-        """Which of the robots are down now, (n,), from quaternions (n, 4) and heights (n,) of their bases."""
+        """Which of the robots are down now, (n,), from quaternions (n, 4) of their bases and heights (n,) of their
+        trunks."""
         self.age_s += self._dt_s
         gravity_z = gravity_in_base(self._posture.frame(quaternion))[:, 2]
         out = gravity_z > FALLEN_GRAVITY_Z

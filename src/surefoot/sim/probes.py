@@ -153,7 +153,7 @@ class FallProbe:
 
     def tick(self, k: int, sensors: Sensors, action: np.ndarray, worlds: Worlds) -> None:
         """Look who is down."""
-        self._now |= self._falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2]) | ~worlds.alive
+        self._now |= self._falls.look(worlds.base_quaternion, worlds.trunk_height_m) | ~worlds.alive
         self._risen_s[self._falls.risen & np.isnan(self._risen_s)] = (k + 1 + self._n_rise) * self._dt_s
         if k >= 0:
             self._down[:, k] = self._now

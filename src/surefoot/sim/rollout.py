@@ -75,7 +75,7 @@ class Recorder:
     def _look(self, k: int, worlds: Worlds) -> None:
         """The true state at the beginning of tick k, which no sensor reads."""
         self._valid[:, k] = worlds.alive
-        self._fallen[:, k] = self._falls.look(worlds.base_quaternion, worlds.base_position_m[:, 2])
+        self._fallen[:, k] = self._falls.look(worlds.base_quaternion, worlds.trunk_height_m)
         if self._truth:
             self._state["base_position_m"][:, k] = worlds.base_position_m
             self._state["quaternion"][:, k] = worlds.base_quaternion

@@ -35,6 +35,7 @@ class Scene:
     imu_rotation: np.ndarray | None  # (3, 3) of the IMU site in the base frame; None where it is the identity
     torque_speed: bool
     feet: "FootSensors | None"  # where the feet's sensors are in sensordata, if they were asked for
+    trunk_m: np.ndarray | None  # (3,) in the base frame, whose height tells who stands; None: the base's origin
     reach_m: float  # all feet of the default pose are within this distance of the base's origin, seen from above
 
 
@@ -106,6 +107,7 @@ def build_scene(
         imu_rotation=_imu_rotation(robot, model),
         torque_speed=torque_speed,
         feet=_foot_sensors(robot, model) if feet else None,
+        trunk_m=np.array(robot.trunk_m) if any(robot.trunk_m) else None,
         reach_m=_reach(robot, model),
     )
 

@@ -46,6 +46,16 @@ class Truth:
         return self._qpos[:, self.scene.base_qpos][:, 3:].copy()
 
     @property
+    def trunk_height_m(self) -> np.ndarray:
+        """True height of the trunk (`Robot.trunk_m`) above the world's origin, (n,)."""
+        height = self._qpos[:, self.scene.base_qpos][:, 2].copy()
+        if self.scene.trunk_m is not None:
+            w, x, y, z = self._qpos[:, self.scene.base_qpos][:, 3:].T
+            up = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=1)
+            height += up @ self.scene.trunk_m
+        return height
+
+    @property
     def base_velocity(self) -> np.ndarray:
         """True velocity of the base, (n, 6): m/s in the world frame, then rad/s in the base frame."""
         return self._qvel[:, self.scene.base_dof].copy()

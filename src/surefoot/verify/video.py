@@ -188,7 +188,7 @@ class _Take:
         else:  # a world that was stopped is back at its start; the picture stays where it was
             self.qpos[k], self.place_m[k] = self.qpos[k - 1], self.place_m[k - 1]
             self.quaternion[k] = self.quaternion[k - 1]
-        down = bool(self._watch.look(worlds.base_quaternion, worlds.base_position_m[:, 2])[0])
+        down = bool(self._watch.look(worlds.base_quaternion, worlds.trunk_height_m)[0])
         if self._down_since < 0 and (not alive or down):
             self._down_since = k
             self.falls += alive
