@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from support.robot_files import ALL, HEXAPOD, tiny
+from support.models import without_shapes
+from support.robot_files import ALL, BIPED, HEXAPOD, tiny
 
 from surefoot.errors import RobotError
 from surefoot.robot import load_robot
 from surefoot.robot import picture as picture_module
-from surefoot.robot.picture import Frames, framed, render, size_of, standing, studio
+from surefoot.robot.model import compile_spec
+from surefoot.robot.picture import Frames, _corners, framed, render, size_of, standing, studio
 
 
 @pytest.mark.usefixtures("gl")
@@ -67,3 +69,22 @@ def test_no_picture_without_gl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(RobotError, match=r"eglQueryString.*install the packages libegl1"):
         render(load_robot(HEXAPOD), tmp_path / "x.png")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("folder", [HEXAPOD, BIPED], ids=lambda folder: folder.name)
+def test_links_without_shapes_are_drawn_as_rods(tmp_path: Path, folder: Path) -> None:
+    robot = load_robot(folder)
+    bare = without_shapes(robot)
+    studio(bare, size_m=size_of(robot), floor=False)
+    model = bare.compile()
+    data = standing(robot, model)
+    shown = {model.body(model.geom_bodyid[g]).name for g in range(model.ngeom)}
+    long = np.linalg.norm(model.body_pos, axis=1) > 0.1 * size_of(robot)
+    assert {model.body(model.body_parentid[b]).name for b in range(2, model.nbody) if long[b]} <= shown
+    whole = compile_spec(robot.spec(), robot.model_path)
+    assert (
+        np.ptp(_corners(model, data), axis=0).max()
+        > 0.6 * np.ptp(_corners(whole, standing(robot, whole)), axis=0).max()
+    )
+    assert model.body_mass.sum() == pytest.approx(robot.mass_kg, rel=1e-6)

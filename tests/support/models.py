@@ -34,3 +34,17 @@ def reframed(folder: Path, robot: Robot, up_m: float, ahead_m: float = 0.0) -> R
     content.pop("base_height_m", None)
     (folder / "robot.yaml").write_text(yaml.safe_dump(content))
     return load_robot(folder)
+
+
+def without_shapes(robot: Robot) -> mujoco.MjSpec:
+    """The robot with the same masses, and no shape but its feet."""
+    spec = robot.spec()
+    model = spec.compile()
+    for body in spec.bodies[1:]:
+        own = model.body(body.name)
+        body.explicitinertial = True
+        body.mass, body.ipos, body.iquat, body.inertia = own.mass[0], own.ipos, own.iquat, own.inertia
+        body.fullinertia = [float("nan")] * 6
+    for geom in [geom for geom in spec.geoms if not {geom.name, geom.parent.name} & set(robot.feet)]:
+        spec.delete(geom)
+    return spec

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import mujoco
 import tyro
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from surefoot import __version__
+from surefoot.cli.progress import StageBar
 from surefoot.console import Console, cell, say
 from surefoot.files import check_place, json_ready, write_json
 from surefoot.policy.agents import Agent, make_agent, with_policy_posture
@@ -54,17 +54,7 @@ def evaluate_policy(
         check_place(out, (".json",))
     hidden = None if twin is None else load_twin(twin)
     described = load_robot(robot) if hidden is None else hidden.robot
-    with Progress(
-        TextColumn("walking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("control ticks"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as shown:
-        task = shown.add_task("", total=None)
+    with StageBar(console) as bar:
         result, content = run(
             policy,
             described,
@@ -73,7 +63,7 @@ def evaluate_policy(
             straight_episodes,
             seed,
             threads,
-            lambda done, total: shown.update(task, completed=done, total=total),
+            lambda done, total: bar.show("walking", done, total, "control ticks"),
         )
     console.print(*tables(result, f"{policy} on {hidden.name if hidden else described.name}"), sep="\n")
     failures = result.failures()

@@ -7,9 +7,9 @@ from typing import Annotated
 import mujoco
 import numpy as np
 import tyro
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from surefoot import __version__
+from surefoot.cli.progress import StageBar
 from surefoot.console import Console, say
 from surefoot.errors import SurefootError, TwinError
 from surefoot.policy.agents import make_agent, with_policy_posture
@@ -77,16 +77,7 @@ def play(
         "mujoco": mujoco.__version__,
     }
     console = Console()
-    bar = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[unit]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
-        steps = progress.add_task("walking", total=None, unit="control ticks")
-        frames = progress.add_task("drawing", total=None, unit="frames")
+    with StageBar(console) as bar:
         walked = film(
             out,
             worlds,
@@ -96,8 +87,8 @@ def play(
             height=height,
             title=f"{agent.label} on {place}",
             comment=json.dumps(provenance),
-            walking=lambda done, total: progress.update(steps, completed=done, total=total),
-            drawing=lambda done, total: progress.update(frames, completed=done, total=total),
+            walking=lambda done, total: bar.show("walking", done, total, "control ticks"),
+            drawing=lambda done, total: bar.show("drawing", done, total, "frames"),
         )
     told = f"; fell {walked.falls} time{'s' if walked.falls > 1 else ''}" if walked.falls else ""
     if walked.nonfinite is not None:

@@ -24,6 +24,7 @@ AZIMUTH_DEG, ELEVATION_DEG = 140.0, -18.0  # from the front right, a little abov
 MARGIN = 1.1
 SUN = (-0.32, -0.22, -1.0)  # the shadow falls behind the robot, as the camera sees it
 SUN_DISTANCE = 1.6  # robot sizes
+BONE = 0.02  # radius of what stands for a link without shapes, in robot sizes
 SHOWN_GROUPS = 3  # MuJoCo shows groups 0 to 2; models keep their collision shapes in 3 and above
 NO_EGL = "install the packages libegl1 and libgl1-mesa-dri, or libosmesa6 and set MUJOCO_GL=osmesa"
 
@@ -47,6 +48,7 @@ def render(robot: Robot, path: Path, width: int = 960, height: int = 720) -> Non
 def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:
     """Give a spec a sky, one sun with a soft shadow, a fill light and, if asked, a checkered floor.
 
+    Links without any shape, as in a model whose meshes are elsewhere, are drawn as rods between their joints.
     The model's own lights and sky go: two suns burn a picture out, and the first sky found wins.
     `size_m` is about the size of the robot; it scales the checks and what the shadow covers.
     """
@@ -86,6 +88,7 @@ def studio(spec: mujoco.MjSpec, size_m: float, floor: bool) -> None:
         diffuse=[0.50, 0.49, 0.47],
         specular=[0.25, 0.25, 0.25],
     )
+    _add_bones(spec, size_m)
     if floor:
         _checkered_floor(spec, size_m)
 
@@ -191,6 +194,31 @@ def _gl_context(width: int, height: int) -> Any:
     return GLContext(width, height)
 
 
+def _add_bones(spec: mujoco.MjSpec, size_m: float) -> None:
+    """A rod from the origin of each link without shapes to that of each link on it, or to its centre of mass."""
+    bare = [body for body in spec.bodies if body.name != "world" and not body.geoms]
+    if not bare:
+        return
+    model = spec.compile()
+    numbered = [(body, int(body.id)) for body in bare]  # a spec that is changed forgets the numbers
+    for body, number in numbered:
+        if number <= 0 or model.body_weldid[number] == 0:
+            continue
+        ends = [model.body_pos[child] for child in np.flatnonzero(model.body_parentid == number)]
+        for end in ends or [model.body_ipos[number]]:
+            if np.linalg.norm(end) > BONE * size_m:
+                body.add_geom(
+                    type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+                    fromto=[0.0, 0.0, 0.0, *end],
+                    size=[BONE * size_m, 0.0, 0.0],
+                    contype=0,
+                    conaffinity=0,
+                    group=0,
+                    mass=0.0,
+                    rgba=[0.55, 0.58, 0.62, 1.0],
+                )
+
+
 def _checkered_floor(spec: mujoco.MjSpec, size_m: float) -> None:
     spec.add_texture(
         name="surefoot_checks",
@@ -223,12 +251,14 @@ def _checkered_floor(spec: mujoco.MjSpec, size_m: float) -> None:
 
 
 def _corners(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """Corners of the boxes around the geoms of all bodies that move, (n, 3), m."""
+    """Corners of the boxes around the geoms of all bodies that move, and where those without geoms are, (n, 3), m."""
     geoms = np.flatnonzero(model.body_weldid[model.geom_bodyid] > 0)
     signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     local = model.geom_aabb[geoms, None, :3] + signs * model.geom_aabb[geoms, None, 3:]
     rotation = data.geom_xmat[geoms].reshape(-1, 3, 3)
-    return (data.geom_xpos[geoms, None] + np.einsum("nij,nkj->nki", rotation, local)).reshape(-1, 3)
+    corners = (data.geom_xpos[geoms, None] + np.einsum("nij,nkj->nki", rotation, local)).reshape(-1, 3)
+    bare = np.setdiff1d(np.flatnonzero(model.body_weldid > 0), model.geom_bodyid)
+    return np.concatenate([corners, data.xpos[bare], data.xipos[bare]])
 
 
 def _distance(offsets: np.ndarray, slope: float, aspect: float) -> float:
