@@ -17,6 +17,7 @@ import numpy as np
 from surefoot.errors import RobotError
 from surefoot.files import yaml_comment
 from surefoot.robot.importing import Description, Imported, ModelJoints, resolve
+from surefoot.robot.imu import imu_sites
 from surefoot.robot.load import FREE, ONE_AXIS
 from surefoot.robot.mirror import Symmetry, find_symmetry
 from surefoot.robot.model import compile_spec, load_spec
@@ -70,7 +71,7 @@ def write_starter(
         j: _gains(model, j, limits[j].value, float(mass[model.jnt_dofadr[j], model.jnt_dofadr[j]])) for j in joints
     }
     given = "" if spec.modelname in ("", "MuJoCo Model") else spec.modelname
-    imu = [s for s in range(model.nsite) if model.site_bodyid[s] == base and "imu" in model.site(s).name.lower()]
+    imu = [site for site in imu_sites(model, model.body(base).name) if "imu" in site.lower()]
     where = os.path.relpath(model_path, folder or model_path.parent)
     lines = [
         yaml_comment(
@@ -85,7 +86,7 @@ def write_starter(
         f"model: {word(where)}",
         f"base: {word(model.body(base).name)}{MARK}the body with the free joint",
         (
-            f"imu: {word(model.site(imu[0]).name)}{MARK}a site on the base with 'imu' in its name"
+            f"imu: {word(imu[0])}{MARK}a site on the base, or fixed to it, with 'imu' in its name"
             if imu
             else (
                 "# imu: SITE   the base has no site with 'imu' in its name; without this line the IMU is taken to sit"

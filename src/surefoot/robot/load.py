@@ -12,6 +12,7 @@ from surefoot.errors import RobotError, nearest, shown
 from surefoot.files import canonical_json, path_of, read_yaml, sha256
 from surefoot.robot.contract import Contract
 from surefoot.robot.contract_keys import CONTRACT_KEYS, contract_of, positive
+from surefoot.robot.imu import why_no_imu
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.posture import LEVEL, Posture
 from surefoot.robot.values import match
@@ -55,7 +56,7 @@ class Robot:
     path: Path  # the robot.yaml
     model_path: Path
     base: str  # the body with the free joint
-    imu: str | None  # a site on the base; None stands for the base frame itself
+    imu: str | None  # a site on the base or on a body fixed to it; None stands for the base frame itself
     feet: tuple[str, ...]  # names of geoms, or of bodies whose shapes are feet
     physics_hz: float
     base_height_m: float  # of the base's origin, standing in the default pose
@@ -304,12 +305,8 @@ def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
 def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None:
     if value is None:
         return None
-    sites = [model.site(s).name for s in range(model.nsite) if model.body(model.site_bodyid[s]).name == base]
-    if value not in sites:
-        raise RobotError(
-            f"{path}: imu {shown(value)} is not a site on the base"
-            f" {shown(base)}{nearest(value, sites) if sites else ''}; leave it out to use the base frame"
-        )
+    if (why := why_no_imu(value, model, base)) is not None:
+        raise RobotError(f"{path}: {why}")
     return str(value)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot.errors import WorldsError
 from surefoot.robot.contract import POSITION, VELOCITY
+from surefoot.robot.imu import imu_rotation
 from surefoot.robot.load import Robot, foot_geoms, joint_addresses, upright
 from surefoot.robot.model import compile_spec
 from surefoot.sim.floor import NAME as FLOOR_NAME
@@ -185,9 +186,7 @@ def _foot_sensors(robot: Robot, model: mujoco.MjModel) -> FootSensors:
 def _imu_rotation(robot: Robot, model: mujoco.MjModel) -> np.ndarray | None:
     if robot.imu is None:
         return None
-    flat = np.zeros(9)
-    mujoco.mju_quat2Mat(flat, model.site(robot.imu).quat)
-    rotation = flat.reshape(3, 3)
+    rotation = imu_rotation(model, robot.imu, robot.base)
     return None if np.array_equal(rotation, np.eye(3)) else rotation
 
 

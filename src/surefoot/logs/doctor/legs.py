@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from surefoot.robot import Robot
+from surefoot.robot.imu import imu_rotation
 from surefoot.robot.load import foot_geoms
 
 ROUND = (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_CYLINDER)
@@ -76,7 +77,8 @@ class Legs:
     @cached_property
     def imu_rotation(self) -> np.ndarray:
         """Rotation (3, 3) of the IMU in the base."""
-        return np.eye(3) if self._robot.imu is None else _matrix(self._model.site(self._robot.imu).quat)
+        imu, base = self._robot.imu, self._robot.base
+        return np.eye(3) if imu is None else imu_rotation(self._model, imu, base)
 
     @cached_property
     def chains(self) -> list[KinematicChain]:
