@@ -14,6 +14,7 @@ from surefoot.files import allow_overwriting, check_place, write_text
 from surefoot.policy.sources import read_sources
 from surefoot.robot import load_robot
 from surefoot.robot.guess import guessed, taken, write_starter
+from surefoot.robot.missing import told
 from surefoot.robot.table import describe
 
 LONGEST_NAME = 100  # characters of a picture's name
@@ -75,7 +76,8 @@ def new(
     for key, why in guessed(text):
         say(console, f"  {key}: {why}")
     try:
-        load_robot(target)
+        if left_out := told(load_robot(target).left_out):
+            say(console, f"note: {left_out}")
     except RobotError as reason:
         say(Console(stderr=True), f"warning: it does not load yet: {reason}", "yellow")
     say(console, f"next: go through the lines marked GUESS, then run: surefoot robot check {shlex.quote(str(target))}")

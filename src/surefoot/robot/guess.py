@@ -20,6 +20,7 @@ from surefoot.robot.importing import Description, Imported, ModelJoints, resolve
 from surefoot.robot.imu import imu_sites
 from surefoot.robot.load import FREE, ONE_AXIS
 from surefoot.robot.mirror import Symmetry, find_symmetry
+from surefoot.robot.missing import told
 from surefoot.robot.model import compile_spec, load_spec
 from surefoot.robot.model_files import elements
 from surefoot.robot.stance import Guess, depth, guess_feet, guess_pose, posed
@@ -54,7 +55,8 @@ def write_starter(
             f"the model {model_path} {'is not a file' if model_path.exists() else 'does not exist'}; give the path of"
             " an MJCF (.xml) or URDF (.urdf) file"
         )
-    spec = load_spec(model_path)
+    left_out: list[str] = []
+    spec = load_spec(model_path, left_out)
     model = compile_spec(spec, model_path)
     base = _base(model, model_path)
     joints = _joints(model, base, model_path)
@@ -79,6 +81,7 @@ def write_starter(
             " lines marked GUESS, then run 'surefoot robot check' on this file."
         ),
         "# A value for each joint may also be one number for all, a list in policy order, or name patterns.",
+        *([yaml_comment(told(left_out))] if left_out else []),
         (
             "name:"
             f" {word(given or model_path.stem)}{MARK}{'the name in the model' if given else 'the name of the model file'}"

@@ -70,6 +70,7 @@ class Robot:
     # The point of the base, in its frame, whose height tells whether the robot stands: the base's origin, or the centre
     # of mass of the standing robot where the origin is far from it (see `trunk_point`).
     trunk_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    left_out: tuple[str, ...] = ()  # files of the model that are missing, and only seen
     posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
     own_contract_hash: str | None = None  # of the contract in robot.yaml, where a policy has narrowed its commands
 
@@ -156,7 +157,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
         if not isinstance(content[key], str) or not content[key]:
             raise RobotError(f"{path}: {key} is {shown(content[key])}; it must be a name")
     model_path = path.parent / content["model"]
-    model = compile_spec(bare_spec(model_path), model_path)
+    left_out: list[str] = []
+    model = compile_spec(bare_spec(model_path, left_out), model_path)
     joints = _joints(content["joints"], model, path)
     base = _base(content["base"], model, path)
     feet = _feet(content["feet"], model, path)
@@ -192,6 +194,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
         mass_kg=float(model.body_subtreemass[model.body(base).id]),
         passive_joints=passive,
         static_geoms=_static_geoms(model),
+        left_out=tuple(left_out),
         trunk_m=trunk_point(model, contract, feet, base),
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
     )

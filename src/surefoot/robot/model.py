@@ -14,6 +14,7 @@ import numpy as np
 
 from surefoot.errors import RobotError
 from surefoot.files import sha256
+from surefoot.robot.missing import leave_out_missing
 from surefoot.robot.model_files import files_of, package_path, refuse_compiled, refuse_model
 from surefoot.watchdog import watched
 
@@ -78,8 +79,11 @@ def silence_engine_log() -> None:
         mujoco.set_mju_user_warning(ctypes.CDLL(None).strlen)
 
 
-def load_spec(path: Path) -> mujoco.MjSpec:
-    """Parse a model file; a URDF gets a free base and the integrator that suits stiff joints."""
+def load_spec(path: Path, left_out: list[str] | None = None) -> mujoco.MjSpec:
+    """Parse a model file; a URDF gets a free base and the integrator that suits stiff joints.
+
+    Files that are missing and only seen are left out, and named in `left_out`.
+    """
     if not path.is_file():
         raise RobotError(
             f"the model {path} {'is not a file' if path.exists() else 'does not exist'}; 'model:' in robot.yaml is"
@@ -99,12 +103,15 @@ def load_spec(path: Path) -> mujoco.MjSpec:
         if root is not None and not any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in root.joints):
             root.add_freejoint()
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    without = leave_out_missing(spec, path)
+    if left_out is not None:
+        left_out += without
     return spec
 
 
-def bare_spec(path: Path) -> mujoco.MjSpec:
+def bare_spec(path: Path, left_out: list[str] | None = None) -> mujoco.MjSpec:
     """The robot alone: without actuators, sensors, keyframes, and the planes of a demonstration scene."""
-    spec = load_spec(path)
+    spec = load_spec(path, left_out)
     for element in [*spec.actuators, *spec.sensors, *spec.keys]:
         spec.delete(element)
     ground = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
@@ -190,6 +197,10 @@ def _explain(reason: str, path: Path) -> str:
         )
     if found := re.search(r"repeated name '([^']*)' in (\w+)", flat):
         return f"{path} names the {found.group(2)} {found.group(1)!r} twice; give each {found.group(2)} its own name"
+    if found := re.search(r"invalid header in STL file '([^']*)'", flat):
+        return (
+            f"{path} needs the mesh {found.group(1)}, which is not a binary STL file; save it as binary STL or as OBJ"
+        )
     if "could not find decoder" in flat:
         return f"{path} is not a model: it must be an MJCF (.xml) or URDF (.urdf) file"
     return f"{path} is not a model that MuJoCo can load: {flat}"

@@ -106,11 +106,26 @@ def files_of(path: Path) -> list[Path]:
     return [file for file in _named(path) if file.is_file()]
 
 
+def part_folders(path: Path) -> list[Path]:
+    """Every folder in which MuJoCo may look for a file that the model or one of its parts names."""
+    root = path.resolve().parent
+    folders = [root]
+    for file in _checked(path):
+        scan = _scan(file) if file.suffix.lower() in XML_ENDINGS and file.is_file() else None
+        if scan is not None:
+            folders += [file.parent, *(place / folder for folder in scan.folders for place in (root, file.parent))]
+    return list(dict.fromkeys(folders))
+
+
 def package_path(name: str, folder: Path) -> str:
-    """Turn the 'package://name/path' of a URDF into a path beside the file or in a folder above it."""
-    named = re.match(r"package:/+([^/]+)/(.*)", name)
+    """Turn the 'package://name/path' of a URDF into a path beside the file or in a folder above it.
+
+    'model://' is Gazebo's word for the same. 'file://' and a whole path are of the machine that wrote the file: where
+    they lead nowhere, their ends are looked for in the same places.
+    """
+    named = re.match(r"(?:package|model):/+([^/]+)/(.*)", name)
     if not named:
-        return name
+        return _elsewhere(re.sub(r"^file:/+", "/", name), folder)
     package, rest = named.groups()
     for place in (folder, *folder.parents):
         for candidate in (place / package / rest, place / rest):
@@ -121,11 +136,28 @@ def package_path(name: str, folder: Path) -> str:
     return str(folder / rest)
 
 
+def _elsewhere(name: str, folder: Path) -> str:
+    """A whole path that leads nowhere as the longest end of it that there is beside the model or above."""
+    if not name.startswith("/") or _there(Path(name)):
+        return name
+    parts = Path(name).parts[1:]
+    for first in range(len(parts) - 1):  # two parts at least: a lone name may be another file
+        for place in (folder, *folder.parents):
+            candidate = place.joinpath(*parts[first:])
+            if _there(candidate) and candidate.is_file():
+                return str(candidate)
+    return name
+
+
 def refuse_model(path: Path) -> None:
     """Refuse a model that asks for too much, and one that names something that is no ordinary file."""
-    status = path.stat()
-    for file in _checked_files(path, status.st_mtime_ns, status.st_size):
+    for file in _checked(path):
         note_input(file)
+
+
+def _checked(path: Path) -> tuple[Path, ...]:
+    status = path.stat()
+    return _checked_files(path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=64)

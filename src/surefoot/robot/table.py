@@ -6,6 +6,7 @@ from rich.text import Text
 
 from surefoot.robot.contract import POSITION, Contract
 from surefoot.robot.load import Mirror, Robot
+from surefoot.robot.missing import told
 
 ROUNDED = "~"  # marks a number that is shown with fewer digits than it has
 
@@ -88,6 +89,7 @@ def _fact_table(robot: Robot) -> Table:
         "symmetry": _symmetry(robot.mirror, contract.joints),
         "passive": ", ".join(robot.passive_joints),
         "scene": _scene(robot.static_geoms),
+        "files": told(robot.left_out),
         "contract": contract.hash,
         "hash": robot.hash,
     }

@@ -64,7 +64,9 @@ def build_scene(
     spec.option.timestep = 1.0 / (robot.contract.control_hz * substeps)
     # What is only seen need not be moved along: some 7 % of a step's time on a Go2, and no bit of its result. Masses
     # that come from it stay.
-    spec.compiler.discardvisual = True
+    spec.compiler.discardvisual = (
+        spec.compiler.inertiafromgeom != mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    )  # a model that takes every mass from its shapes needs them all
     # A robot on a floor is one island, and its bodies have few shapes: looking for more of either is some 15 % of a
     # step, and no bit of its result.
     spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
