@@ -185,3 +185,25 @@ def test_starter_lies_in_another_folder(tmp_path: Path) -> None:
 def test_starter_refuses(tmp_path: Path, prepare: Callable[[Path], Path], part: str) -> None:
     with pytest.raises(RobotError, match=part):
         starter_yaml(prepare(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen", "why"),
+    [
+        (("crouch", "home"), 1, "keyframe home"),
+        (("lying", "Stand"), 1, "keyframe Stand"),
+        (("stand_still", "home"), 1, "keyframe home"),
+        (("a", "knees_bent", "stand_up"), 2, "keyframe stand_up"),
+        (("a", "b"), 0, "the first of 2 keyframes, none called home or stand, a"),
+        (("",), 0, "the model's only keyframe"),
+    ],
+)
+def test_the_pose_is_that_of_the_keyframe_in_which_the_robot_stands(tmp_path: Path, names, chosen, why) -> None:
+    keys = "".join(
+        f'<key {f"name={chr(34)}{name}{chr(34)}" if name else ""} qpos="0 0 0.4 1 0 0 0 {0.1 * k + 0.1} 0 0"/>'
+        for k, name in enumerate(names)
+    )
+    tiny_model(tmp_path, extra=f"<keyframe>{keys}</keyframe>")
+    text = starter_yaml(tmp_path / "tiny.xml")
+    assert yaml.safe_load(text)["pose_rad"]["left_hip"] == pytest.approx(0.1 * chosen + 0.1)
+    assert f"# GUESS: {why}\n" in text

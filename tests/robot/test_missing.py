@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.robot_files import BIPED, HEXAPOD, LEG, TETRAHEDRON, changed, refused, tiny
 
@@ -24,7 +25,7 @@ def test_a_mesh_that_is_only_seen_is_left_out_and_the_given_mass_stays(tmp_path:
     plain = load_robot(tiny(tmp_path / "..", leg=INERTIAL + LEG))
     assert robot.mass_kg == pytest.approx(plain.mass_kg)
     assert plain.left_out == ()
-    Worlds(robot, 2).step([[0.0, 0.0]] * 2)
+    Worlds(robot, 2).step(np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -130,7 +131,7 @@ def test_a_urdf_finds_its_meshes_however_they_are_named(tmp_path: Path, name: st
     assert model.nmesh == 1
     assert robot.left_out == ()
     assert robot.mass_kg == pytest.approx(load_robot(BIPED).mass_kg)
-    Worlds(robot, 1).step([[0.0] * 10])
+    Worlds(robot, 1).step(np.zeros((1, 10)))
 
 
 def test_a_urdf_without_the_mesh_that_it_collides_with_is_refused(tmp_path: Path) -> None:

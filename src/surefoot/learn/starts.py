@@ -13,6 +13,7 @@ import numpy as np
 
 from surefoot.robot import Posture, Robot
 from surefoot.robot.load import joint_addresses
+from surefoot.robot.loops import settle
 from surefoot.robot.model import lowest_point
 
 PITCH_SPREAD_RAD = 0.1
@@ -114,6 +115,7 @@ def make_starts(
     for k in range(n):
         data.qpos[qpos] = joints[k]
         data.qpos[start : start + 7] = (0, 0, 0, *quaternion[k])
+        settle(model, data, contract.joints)
         mujoco.mj_kinematics(model, data)
         height[k] = -min(lowest_point(model, data, int(g)) for g in solid)
     return Starts(joints, quaternion, height, np.zeros_like(joints), np.zeros((n, 6)), np.zeros_like(joints))

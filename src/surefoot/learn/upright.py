@@ -16,6 +16,7 @@ from surefoot.errors import TaskError
 from surefoot.policy.trot import GRAVITY_M_S2, Leg, find_legs
 from surefoot.robot import Posture, Robot
 from surefoot.robot.load import foot_geoms, joint_addresses
+from surefoot.robot.loops import settle
 from surefoot.robot.model import lowest_point
 
 RISE_S = 3.0
@@ -148,6 +149,7 @@ def posed(robot: Robot, posture: Posture) -> tuple[mujoco.MjModel, mujoco.MjData
     start = int(model.jnt_qposadr[model.body(robot.base).jntadr[0]])
     data.qpos[joint_addresses(model, robot.contract.joints)[0]] = posture.pose_rad or robot.contract.pose_rad
     data.qpos[start : start + 7] = (0, 0, 0, *posture.base_quaternion)
+    settle(model, data, robot.contract.joints)
     mujoco.mj_forward(model, data)
     return model, data
 
@@ -217,6 +219,7 @@ class _BodyScale:
         model, data = self._model, self._data
         data.qpos[self._qpos] = pose
         data.qpos[self._base_qpos : self._base_qpos + 7] = (0, 0, 0, *posture.base_quaternion)
+        settle(model, data, self._robot.contract.joints)
         mujoco.mj_forward(model, data)
         torque, missing, height_m = _at_rest(model, data, self._feet, self._base_dof)
         self._trunk_up_m = float(data.body(self._robot.base).xmat[6:] @ np.array(self._robot.trunk_m))

@@ -17,6 +17,7 @@ from surefoot.errors import RobotError
 from surefoot.files import canonical_json, sha256
 from surefoot.robot import Robot, Sensors
 from surefoot.robot.load import foot_geoms, joint_addresses, upright
+from surefoot.robot.loops import loops_of
 
 GRAVITY_M_S2 = 9.81
 
@@ -134,13 +135,17 @@ def find_legs(robot: Robot) -> list[Leg]:
     data = upright(model, robot.contract, robot.base)
     _, dofs = joint_addresses(model, robot.contract.joints)
     mujoco.mj_comPos(model, data)
+    loops = loops_of(model, robot.contract.joints)
+    motion = (
+        None if loops is None else loops.motion(data.qpos)
+    )  # a motor moves a foot through the joints that follow it
     groups: dict[tuple[int, ...], list[tuple[str, tuple[np.ndarray, ...]]]] = {}
     for foot in robot.feet:
         geoms = foot_geoms(model, foot)
         place = data.geom_xpos[geoms].mean(axis=0)
         linear, angular = np.zeros((3, model.nv)), np.zeros((3, model.nv))
         mujoco.mj_jac(model, data, linear, angular, place, model.geom_bodyid[geoms[0]])
-        linear, angular = linear[:, dofs], angular[:, dofs]
+        linear, angular = (linear[:, dofs], angular[:, dofs]) if motion is None else (linear @ motion, angular @ motion)
         moving = tuple(int(j) for j in np.flatnonzero(np.abs(np.concatenate([linear, angular])).max(axis=0) > 1e-9))
         groups.setdefault(moving, []).append((foot, (place, linear, angular)))
     legs = []

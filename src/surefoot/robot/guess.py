@@ -19,6 +19,7 @@ from surefoot.files import yaml_comment
 from surefoot.robot.importing import Description, Imported, ModelJoints, resolve
 from surefoot.robot.imu import imu_sites
 from surefoot.robot.load import FREE, ONE_AXIS
+from surefoot.robot.loops import follower_lines, loops_of
 from surefoot.robot.mirror import Symmetry, find_symmetry
 from surefoot.robot.missing import told
 from surefoot.robot.model import compile_spec, load_spec
@@ -100,6 +101,7 @@ def write_starter(
         *_feet_lines(guess_feet(model, data, base)),
         "",
         *_joint_lines(model, base, names, imported),
+        *_loop_lines(model, tuple(names.values()), data),
         *per_joint("pose_rad", names, pose),
         *per_joint(
             "kp_nm_per_rad", names, over({j: kp for j, (kp, _) in gains.items()}, imported, "kp_nm_per_rad", names)
@@ -178,8 +180,22 @@ def _mine(model: mujoco.MjModel, base: int) -> list[int]:
 
 
 def _driven(model: mujoco.MjModel, base: int) -> list[int]:
-    """Those that an actuator of the model acts on."""
-    return [j for j in _mine(model, base) if _actuators(model, j)]
+    """Those that an actuator of the model acts on, itself or through a tendon that joins joints."""
+    pulled = _pulled(model)
+    return [j for j in _mine(model, base) if _actuators(model, j) or j in pulled]
+
+
+def _pulled(model: mujoco.MjModel) -> dict[int, str]:
+    """Joints in fixed tendons that an actuator pulls, with the tendon's name."""
+    found: dict[int, str] = {}
+    for a in range(model.nu):
+        if model.actuator_trntype[a] == int(mujoco.mjtTrn.mjTRN_TENDON):
+            tendon = int(model.actuator_trnid[a][0])
+            first = int(model.tendon_adr[tendon])
+            for w in range(first, first + int(model.tendon_num[tendon])):
+                if model.wrap_type[w] == int(mujoco.mjtWrap.mjWRAP_JOINT):
+                    found[int(model.wrap_objid[w])] = model.tendon(tendon).name
+    return found
 
 
 def _joints(model: mujoco.MjModel, base: int, path: Path) -> list[int]:
@@ -192,6 +208,13 @@ def _joints(model: mujoco.MjModel, base: int, path: Path) -> list[int]:
 
 
 def _order(model: mujoco.MjModel, base: int) -> str:
+    pulled = [j for j in _pulled(model) if not _actuators(model, j)]
+    if pulled:
+        names = ", ".join(model.joint(j).name for j in pulled)
+        return (
+            f"the joints with an actuator, in the model's order; {for_comment(names)} are pulled by tendons, and get a"
+            " motor each"
+        )
     return (
         "the joints with an actuator, in the model's order"
         if _driven(model, base)
@@ -256,6 +279,19 @@ def _physics_hz(imported: Imported | None) -> float:
     """About 500 Hz, in whole steps of the control rate where a file gives that."""
     control = imported.whole.get("control_hz") if imported else None
     return 500.0 if control is None else float(control.value * math.ceil(500.0 / control.value))
+
+
+def _loop_lines(model: mujoco.MjModel, joints: tuple[str, ...], data: mujoco.MjData) -> list[str]:
+    """Which joints follow the motors through loops, for a policy that may command either."""
+    loops = loops_of(model, joints)
+    followers = () if loops is None else loops.followers(joints, data.qpos.copy())
+    if not followers:
+        return []
+    return [
+        "# Loops of the model move these with the joints above (motor space -> joint space, rad per rad in this pose):",
+        *(yaml_comment(f"  {line}") for line in follower_lines(followers)),
+        "# If your policy commands joints that follow, name those in 'joints', and leave their motors out.",
+    ]
 
 
 def _torque_limit(model: mujoco.MjModel, data: mujoco.MjData, base: int, joint: int) -> Guess:

@@ -13,6 +13,7 @@ from surefoot.files import canonical_json, path_of, read_yaml, sha256
 from surefoot.robot.contract import Contract
 from surefoot.robot.contract_keys import CONTRACT_KEYS, contract_of, positive
 from surefoot.robot.imu import why_no_imu
+from surefoot.robot.loops import Follower, loops_of, settle
 from surefoot.robot.model import bare_spec, compile_spec, content_hash, lowest_point
 from surefoot.robot.posture import LEVEL, Posture
 from surefoot.robot.values import match
@@ -70,6 +71,7 @@ class Robot:
     # The point of the base, in its frame, whose height tells whether the robot stands: the base's origin, or the centre
     # of mass of the standing robot where the origin is far from it (see `trunk_point`).
     trunk_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    followers: tuple[Follower, ...] = ()  # passive joints that loops and couplings of the model move with policy joints
     left_out: tuple[str, ...] = ()  # files of the model that are missing, and only seen
     posture: Posture = LEVEL  # that a policy means it to hold: no part of the robot, nor of its hash
     own_contract_hash: str | None = None  # of the contract in robot.yaml, where a policy has narrowed its commands
@@ -163,6 +165,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     base = _base(content["base"], model, path)
     feet = _feet(content["feet"], model, path)
     contract = contract_of(content, joints, len(feet), model, path)
+    followers = _followers(joints, contract, model, path)
     imu = _imu(content.get("imu"), base, model, path)
     mirror = _mirror(content["symmetry"], joints, path) if content.get("symmetry") else None
     physics_hz = positive(content.get("physics_hz", DEFAULT_PHYSICS_HZ), "physics_hz", path)
@@ -194,6 +197,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
         mass_kg=float(model.body_subtreemass[model.body(base).id]),
         passive_joints=passive,
         static_geoms=_static_geoms(model),
+        followers=followers,
         left_out=tuple(left_out),
         trunk_m=trunk_point(model, contract, feet, base),
         hash=sha256(canonical_json(identity).encode(), content_hash(model_path).encode()),
@@ -227,6 +231,7 @@ def upright(model: mujoco.MjModel, contract: Contract, base: str, height_m: floa
     data.qpos[joint_addresses(model, contract.joints)[0]] = contract.pose_rad
     start = model.jnt_qposadr[model.body(base).jntadr[0]]
     data.qpos[start : start + 7] = (0, 0, height_m, 1, 0, 0, 0)
+    settle(model, data, contract.joints)
     mujoco.mj_kinematics(model, data)
     return data
 
@@ -303,6 +308,16 @@ def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
                 f"{path}: the foot {shown(name)} has no shape that collides; name a geom with contype or conaffinity"
             )
     return tuple(value)
+
+
+def _followers(joints: tuple[str, ...], contract: Contract, model: mujoco.MjModel, path: Path) -> tuple[Follower, ...]:
+    """Refuse loops that do not close in the default pose; what moves with which joint in those that do."""
+    loops = loops_of(model, joints)
+    if loops is None:
+        return ()
+    qpos = loops.settle(np.array(contract.pose_rad))
+    loops.refuse_open(joints, qpos, path)
+    return loops.followers(joints, qpos)
 
 
 def _imu(value: Any, base: str, model: mujoco.MjModel, path: Path) -> str | None:

@@ -7,9 +7,10 @@ import mujoco
 import numpy as np
 
 from surefoot.robot.load import ONE_AXIS
+from surefoot.robot.loops import settle
 from surefoot.robot.model import lowest_point
 
-HOME_KEYS = ("home", "stand", "standing")
+HOME_WORDS = ("home", "stand", "default", "init", "knees_bent")  # in the name of the keyframe to start from, best first
 FOOT_WORDS = ("foot", "toe", "sole")
 LEG = 0.3  # a chain of joints that ends in this lowest part of the robot's height is a leg ...
 FOOT = 0.1  # ... and what it stands on, once posed, is this near to the floor
@@ -32,6 +33,8 @@ def posed(model: mujoco.MjModel, base: int, pose: dict[int, float]) -> mujoco.Mj
     data.qpos[start : start + 7] = (0, 0, 0, 1, 0, 0, 0)
     for joint, angle in pose.items():
         data.qpos[model.jnt_qposadr[joint]] = angle
+    if pose:
+        settle(model, data, tuple(model.joint(joint).name for joint in pose))
     mujoco.mj_fwdPosition(model, data)
     return data
 
@@ -92,11 +95,25 @@ def guess_feet(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> list[tu
 
 def _from_keyframe(model: mujoco.MjModel, joint: int) -> Guess:
     names = [model.key(k).name for k in range(model.nkey)]
-    key = next((k for k, name in enumerate(names) if name.lower() in HOME_KEYS), 0)
+    key, why = _keyframe(names)
     value = float(model.key_qpos[key][model.jnt_qposadr[joint]])
-    why = f"keyframe {names[key] or key}"
     kept = _clipped(model, joint, value)
     return Guess(kept, why if kept == value else f"{why}, moved into the joint's range")
+
+
+def _keyframe(names: list[str]) -> tuple[int, str]:
+    """Which keyframe shows the robot standing, and why that one."""
+    for word in HOME_WORDS:
+        for matches in (lambda name, word=word: name.lower() == word, lambda name, word=word: word in name.lower()):
+            for k, name in enumerate(names):
+                if matches(name):
+                    return k, f"keyframe {name}"
+    only = (
+        "the model's only keyframe"
+        if len(names) == 1
+        else f"the first of {len(names)} keyframes, none called home or stand"
+    )
+    return 0, f"{only}, {names[0]}" if names[0] else only
 
 
 def _inside(model: mujoco.MjModel, joint: int) -> Guess:

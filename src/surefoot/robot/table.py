@@ -6,6 +6,7 @@ from rich.text import Text
 
 from surefoot.robot.contract import POSITION, Contract
 from surefoot.robot.load import Mirror, Robot
+from surefoot.robot.loops import follower_lines
 from surefoot.robot.missing import told
 
 ROUNDED = "~"  # marks a number that is shown with fewer digits than it has
@@ -88,6 +89,7 @@ def _fact_table(robot: Robot) -> Table:
         "commands": "; ".join(f"{name} {number(low)} to {number(high)} {unit}" for name, (low, high), unit in ranges),
         "symmetry": _symmetry(robot.mirror, contract.joints),
         "passive": ", ".join(robot.passive_joints),
+        "loops": _loops(robot),
         "scene": _scene(robot.static_geoms),
         "files": told(robot.left_out),
         "contract": contract.hash,
@@ -125,6 +127,14 @@ def _other_kinds(contract: Contract) -> str:
     """Joints whose action is no position."""
     kinds = zip(contract.joints, contract.action_kind, strict=False)
     return ", ".join(f"{joint} ({kind})" for joint, kind in kinds if kind != POSITION)
+
+
+def _loops(robot: Robot) -> str:
+    """Motor space and joint space, where the model has loops or couplings."""
+    if not robot.followers:
+        return ""
+    head = "moved by the policy's joints through loops of the model (rad per rad, in the default pose):"
+    return "\n".join([head, *follower_lines(robot.followers)])
 
 
 def _scene(static: int) -> str:

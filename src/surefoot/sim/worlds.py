@@ -42,6 +42,7 @@ from surefoot.sim.parameters import TORQUE_SPEED, parameter
 from surefoot.sim.residual import ACTION_TERMS, TERMS, TORQUE_TERMS, ActionDelta, Residual, terms
 from surefoot.sim.scene import build_scene
 from surefoot.sim.sensing import Draw, Senses
+from surefoot.sim.settling import Settling
 from surefoot.sim.truth import Truth
 from surefoot.sim.values import Values, names_of, nominal
 from surefoot.streams import Stream
@@ -146,6 +147,7 @@ class Worlds(Truth):
         self._ground = (floor or Flat()).around(
             self.scene.reach_m
         )  # at each place, the highest floor that a foot may meet
+        self._settling = Settling(robot, self.model)
         self._motors = Motors(self._values, self._fields, robot, self.scene, n)
         self._senses = Senses(self._values, robot, self.scene, n, self._draw_sensor)
         self._sensors: Sensors = self._measure()
@@ -357,6 +359,7 @@ class Worlds(Truth):
         assign(self._qpos, rows, self.scene.joint_qpos, joints)
         assign(self._qvel, rows, self.scene.joint_dof, joint_velocity)
         self._qvel[rows, self.scene.base_dof] = velocity
+        self._settling.put(self._qpos, self._qvel, rows, joints, joint_velocity)
         self._ctrl[rows] = self._motors.reset(rows, joints, action)
         self._push_left_s[rows] = 0.0
         self.alive[rows] = True
