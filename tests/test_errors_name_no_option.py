@@ -22,7 +22,6 @@ WRITTEN = {
     "adapt/export/adapted.py",
     "adapt/export/numpy_class.py",
     "adapt/export/randomization.py",
-    "logs/importing/read.py",
     "pipeline/fit.py",
     "pipeline/gap.py",
     "robot/guess.py",

@@ -66,8 +66,7 @@ def test_names_of_tensors(clean, here, go2) -> None:
     write_mlp(here / "p.onnx", go2.contract, layers(go2.contract))
     model = onnx.load(here / "p.onnx")
     name = f"second{ESCAPE}"
-    model.graph.node.append(onnx.helper.make_node("Identity", ["action"], [name]))
-    model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
+    model.graph.input.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", 2]))
     onnx.save(model, here / "p.onnx")
     assert "second␛" in clean("policy", "show", "p.onnx")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from support.models import four_bar_quadruped, parallel_ankle_biped
-from support.robot_files import refused, tiny
+from support.robot_files import TINY_YAML, refused, tiny
 
 from surefoot.policy.agents import make_agent
 from surefoot.robot import load_robot
@@ -79,6 +79,41 @@ def test_the_mechanism_stays_assembled_as_it_is_drawn(tmp_path: Path) -> None:
     angles = [loops.settle(np.array([0.4, crank] * 4))[knee] for crank in np.linspace(-1.4, 1.0, 25)]
     assert (np.diff(angles) > 0).all()
     assert np.diff(angles).max() < 0.15
+
+
+ROD = """<body name="{s}_leg" pos="0 {y} 0">
+  <joint name="{s}_hip" axis="0 1 0" range="-1 1"/><geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="0.5"/>
+  <body name="{s}_crank"><joint name="{s}_crank" axis="0 1 0" range="-2.4 -0.5"/>
+    <geom type="capsule" size="0.01" fromto="0 0 0 0.05 0 0" mass="0.1" contype="0" conaffinity="0"/>
+    <body name="{s}_rod" pos="0.05 0 0"><joint name="{s}_rod" axis="0 1 0"/>
+      <geom type="capsule" size="0.005" fromto="0 0 0 0.3 0 0" mass="0.1" contype="0" conaffinity="0"/></body></body>
+  <body name="{s}_foot" pos="0.3 0 0"><joint name="{s}_ankle" axis="0 1 0" range="-2.4 -0.5"/>
+    <geom name="{s}_toe" type="capsule" size="0.02" fromto="-0.05 0 0 0.1 0 0" mass="0.2"/>
+    <body name="{s}_heel"><joint name="{s}_heel" axis="0 1 0" stiffness="300"/>
+      <geom size="0.01" pos="0.05 0 0" mass="0.05" contype="0" conaffinity="0"/></body></body></body>"""
+
+
+def test_a_rod_that_is_drawn_stretched_folds_into_the_ranges_and_springs_stay_at_rest(tmp_path: Path) -> None:
+    """As in Cassie's feet: crank, rod and lever are drawn in one line, from which a parallelogram folds either way."""
+    legs = "".join(ROD.format(s=s, y=y) for s, y in (("left", 0.1), ("right", -0.1)))
+    rods = "".join(f'<connect body1="{s}_rod" body2="{s}_heel" anchor="0.3 0 0"/>' for s in ("left", "right"))
+    tiny(
+        tmp_path,
+        TINY_YAML.replace("[left_leg, right_leg]", "[left_toe, right_toe]")
+        .replace("[left_hip, right_hip]", "[left_hip, left_ankle, right_hip, right_ankle]")
+        .replace("pose_rad: 0.1", "pose_rad: {'*_hip': 0.5, '*_ankle': -1.4}"),
+    )
+    (tmp_path / "tiny.xml").write_text(
+        '<mujoco><compiler angle="radian"/><worldbody><body name="box" pos="0 0 1"><freejoint/>'
+        f'<geom type="box" size="0.2 0.1 0.05" mass="4"/>{legs}</body></worldbody><equality>{rods}</equality></mujoco>'
+    )
+    worlds = Worlds(load_robot(tmp_path), 1)
+    qpos = {name: worlds.data_of(0).qpos[worlds.model.joint(name).qposadr[0]] for name in PASSIVE}
+    expected = {"crank": -1.4, "rod": 1.4, "heel": 0.0}
+    assert qpos == pytest.approx({name: expected[name.split("_")[1]] for name in PASSIVE}, abs=1e-6)
+
+
+PASSIVE = [f"{side}_{joint}" for side in ("left", "right") for joint in ("crank", "rod", "heel")]
 
 
 def test_ratios_are_those_of_small_motions(tmp_path: Path) -> None:

@@ -149,3 +149,15 @@ def test_a_starter_says_what_was_left_out(tmp_path: Path, surefoot) -> None:
     assert said in out
     code, out, _ = surefoot("robot", "check", tmp_path)
     assert said in " ".join(out.split())
+
+
+def test_a_folder_that_is_stripped_from_names_is_not_looked_for(tmp_path: Path) -> None:
+    tiny(tmp_path, asset=HULL.replace("hull.stl", "/home/x/hull.obj"), leg=f"{INERTIAL}<geom {SEEN}/>{LEG}")
+    text = (tmp_path / "tiny.xml").read_text()
+    (tmp_path / "tiny.xml").write_text(text.replace("<compiler ", '<compiler strippath="true" '))
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "hull.obj").write_text(TETRAHEDRON)
+    robot = load_robot(tmp_path)
+    assert robot.left_out == ()
+    adaptation = Adaptation(robot.name, robot.hash, "static", (), {"armature_kgm2": [0.02, 0.03]})
+    write_mjcf(tmp_path / "out" / "adapted.xml", adaptation, robot)

@@ -293,7 +293,12 @@ def _base(name: str, model: mujoco.MjModel, path: Path) -> str:
 
 
 def _feet(value: Any, model: mujoco.MjModel, path: Path) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+    if value == []:
+        raise RobotError(
+            f"{path}: feet is an empty list; name at least one geom or body that stands on the floor (of an arm on a stand:"
+            " its base)"
+        )
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise RobotError(f"{path}: feet must be a list of geom or body names")
     known = [model.geom(g).name for g in range(model.ngeom) if model.geom(g).name] + [
         model.body(b).name for b in range(1, model.nbody)

@@ -35,6 +35,7 @@ def leave_out_missing(spec: mujoco.MjSpec, path: Path) -> list[str]:
     usual = (root / (spec.meshdir or ""), root / (spec.texturedir or ""), root)
 
     def missing(name: str) -> bool:
+        name = Path(name).name if spec.strippath else name
         if not name or any(_is_file(folder / name) for folder in usual):
             return False
         return not any(_is_file(folder / name) for folder in part_folders(path))

@@ -18,6 +18,7 @@ from surefoot.robot.missing import leave_out_missing
 from surefoot.robot.model_files import files_of, package_path, refuse_compiled, refuse_model
 from surefoot.watchdog import watched
 
+GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 INHERITED = {
     "geom": (
         "contype",
@@ -103,6 +104,7 @@ def load_spec(path: Path, left_out: list[str] | None = None) -> mujoco.MjSpec:
         if root is not None and not any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in root.joints):
             root.add_freejoint()
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    _open_to_floor(spec)
     without = leave_out_missing(spec, path)
     if left_out is not None:
         left_out += without
@@ -114,8 +116,7 @@ def bare_spec(path: Path, left_out: list[str] | None = None) -> mujoco.MjSpec:
     spec = load_spec(path, left_out)
     for element in [*spec.actuators, *spec.sensors, *spec.keys]:
         spec.delete(element)
-    ground = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
-    planes = [geom for geom in spec.worldbody.geoms if geom.type in ground]
+    planes = [geom for geom in spec.worldbody.geoms if geom.type in GROUND]
     names = {geom.name for geom in planes if geom.name}
     for pair in [pair for pair in spec.pairs if names & {pair.geomname1, pair.geomname2}]:
         spec.delete(pair)
@@ -173,6 +174,24 @@ def lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float
     else:
         reach = model.geom_rbound[geom]
     return float(centre[2] - reach)
+
+
+def _open_to_floor(spec: mujoco.MjSpec) -> None:
+    """Let shapes that meet the floor of a scene through <pair> alone meet any floor.
+
+    Models for accelerators list their contacts one by one, often with a floor that is in another file; such a pair goes.
+    """
+    shapes = {geom.name: geom for geom in spec.geoms if geom.name}
+    ground = {geom.name for geom in spec.worldbody.geoms if geom.name and geom.type in GROUND}
+    for pair in list(spec.pairs):
+        names = (pair.geomname1, pair.geomname2)
+        met = [name for name in names if name in shapes and name not in ground]
+        if len(met) == 1:
+            shape = shapes[met[0]]
+            if not shape.contype and not shape.conaffinity:
+                shape.conaffinity = 1
+        if any(name not in shapes for name in names):
+            spec.delete(pair)
 
 
 def _forget_defaults(spec: mujoco.MjSpec) -> None:

@@ -11,6 +11,7 @@ from surefoot.robot.loops import settle
 from surefoot.robot.model import lowest_point
 
 HOME_WORDS = ("home", "stand", "default", "init", "knees_bent")  # in the name of the keyframe to start from, best first
+NOT_HOME = ("leg", "hand", "mocap")  # as in stand_on_left_leg
 FOOT_WORDS = ("foot", "toe", "sole")
 LEG = 0.3  # a chain of joints that ends in this lowest part of the robot's height is a leg ...
 FOOT = 0.1  # ... and what it stands on, once posed, is this near to the floor
@@ -73,9 +74,9 @@ def guess_feet(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> list[tu
     """
     depths = depth(model, data, base)
     feet = []
-    for geoms in _ends(model, data, base, FOOT):
+    for geoms in _named_feet(model, data, base) or _ends(model, data, base, FOOT):
         body = model.body(model.geom_bodyid[geoms[0]]).name
-        level = [g for g in geoms if depths[g] <= depths[geoms[0]] + LEVEL * _height(data, depths)]
+        level = [g for g in geoms if depths[g] <= depths[geoms[0]] + LEVEL * _height(model, data, base)]
         called = [g for g in level if any(word in model.geom(g).name.lower() for word in FOOT_WORDS)]
         alone = level if len(level) == 1 else called
         if len(alone) == 1 and model.geom(alone[0]).name:
@@ -103,9 +104,10 @@ def _from_keyframe(model: mujoco.MjModel, joint: int) -> Guess:
 
 def _keyframe(names: list[str]) -> tuple[int, str]:
     """Which keyframe shows the robot standing, and why that one."""
+    ordinary = [name if not any(part in name.lower() for part in NOT_HOME) else "" for name in names]
     for word in HOME_WORDS:
         for matches in (lambda name, word=word: name.lower() == word, lambda name, word=word: word in name.lower()):
-            for k, name in enumerate(names):
+            for k, name in enumerate(ordinary):
                 if matches(name):
                     return k, f"keyframe {name}"
     only = (
@@ -154,11 +156,40 @@ def _ends(model: mujoco.MjModel, data: mujoco.MjData, base: int, part: float) ->
         if link not in inner and link != base:
             ends.setdefault(link, []).append(geom)
     floor = min(depths.values(), default=0.0)
-    return [ends[link] for link in sorted(ends) if depths[ends[link][0]] <= floor + part * _height(data, depths)]
+    reach = floor + part * _height(model, data, base)
+    return [ends[link] for link in sorted(ends) if depths[ends[link][0]] <= reach]
 
 
-def _height(data: mujoco.MjData, depths: dict[int, float]) -> float:
-    return max(float(data.geom_xpos[g][2]) for g in depths) - min(depths.values())
+def _named_feet(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> list[list[int]]:
+    """Colliding geoms of what is called a foot at the end of each chain, where every leg has one: a keyframe may show
+    the robot lying. Empty otherwise.
+    """
+    ends = _ends(model, data, base, 1.0)
+    called = [
+        [
+            g
+            for g in geoms
+            if any(
+                word in name.lower()
+                for word in FOOT_WORDS
+                for name in (model.geom(g).name, model.body(model.geom_bodyid[g]).name)
+            )
+        ]
+        for geoms in ends
+    ]
+    feet = [geoms for geoms in called if geoms]
+    lowest = _ends(model, data, base, FOOT)
+    links = {int(model.body_weldid[model.geom_bodyid[geoms[0]]]) for geoms in feet}
+    standing = {int(model.body_weldid[model.geom_bodyid[geoms[0]]]) for geoms in lowest}
+    return feet if len(feet) > len(lowest) and standing <= links else []
+
+
+def _height(model: mujoco.MjModel, data: mujoco.MjData, base: int) -> float:
+    """Of the robot, from its lowest shape to the highest of its shapes' and bodies' places, m."""
+    depths = depth(model, data, base)
+    places = [float(data.geom_xpos[g][2]) for g in depths]
+    places += [float(data.xpos[b][2]) for b in range(1, model.nbody) if model.body_rootid[b] == base]
+    return max(places, default=0.0) - min(depths.values(), default=0.0)
 
 
 def _chain(model: mujoco.MjModel, body: int) -> list[int]:

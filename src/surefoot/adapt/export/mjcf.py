@@ -289,6 +289,7 @@ def _set_files(spec: mujoco.MjSpec, robot: Robot) -> None:
     places = (root / (spec.meshdir or ""), root / (spec.texturedir or ""), root)
 
     def whole(name: str) -> str:
+        name = Path(name).name if spec.strippath else name
         file = next((place / name for place in places if (place / name).is_file()), None)
         if file is None:
             raise FitError(
