@@ -61,7 +61,7 @@ def test_new_warns_where_the_model_lacks_something(tmp_path: Path, capsys: pytes
     captured = capsys.readouterr()
     assert "feet: no colliding shape" in captured.out
     assert "warning" in captured.err
-    assert "feet must be a list" in captured.err
+    assert "feet is an empty list" in captured.err
 
 
 def test_robot_check_prints_and_draws(surefoot, here, go2, monkeypatch) -> None:

@@ -58,7 +58,7 @@ VERBS = {
     "log import": Verb(
         "surefoot.cli.log",
         "import_log",
-        "turn tables, bags and datasets (CSV, JSON, NPZ, HDF5, MCAP, ROS, LeRobot, ...) into one log",
+        "turn tables, bags and datasets (CSV, JSON, HDF5, MCAP, ROS, ...) into one log",
         reads_logs=True,
     ),
     "log show": Verb(

@@ -10,10 +10,13 @@ from support.log_files import KINDS, damage, damaged, read_whole, valid_file
 from surefoot.errors import SurefootError
 
 CASES = 60
+# A damaged ULog file can keep pyulog busy until the watchdog ends the process, as it should; bench/fuzz.py reads such
+# files in processes of their own.
+IN_PROCESS = [kind for kind in KINDS if kind != "run.ulg"]
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", IN_PROCESS)
 def test_damaged_files_are_read_or_refused(kind, tmp_path, go2) -> None:
     path = valid_file(kind, tmp_path)
     content = path.read_bytes()
